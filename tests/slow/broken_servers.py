@@ -1,11 +1,8 @@
 """Servers that are away, hang or answer with errors, and a configuration file that names them."""
 
 import contextlib
-import http.server
 import json
 import socket
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,36 +24,20 @@ def hanging() -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def dripping(pause: float = 0.3) -> Iterator[int]:
-    """The port of a server whose answers come byte by byte, and do not end."""
-
-    class Dripping(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            with contextlib.suppress(OSError):
-                for byte in b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 1000:
-                    self.wfile.write(bytes([byte]))
-                    time.sleep(pause)
-
-        do_POST = do_GET  # noqa: N815
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Dripping)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.socket.close()
-
-
-@contextlib.contextmanager
-def failing(status: int = 500, words: bytes = b"<html>broken</html>") -> Iterator[int]:
-    """The port of a server that answers everything with an error."""
-    with serving(lambda _: Said(words, status)) as server:
+def answering(said: Said) -> Iterator[int]:
+    """The port of a server that gives everybody the same answer."""
+    with serving(lambda _: said) as server:
         yield urlsplit(server.address).port or 0
+
+
+def dripping(pause: float = 0.3) -> contextlib.AbstractContextManager[int]:
+    """The port of a server whose answers come byte by byte, and do not end."""
+    return answering(Said(b"x" * 1000, slowly=pause))
+
+
+def failing(status: int = 500, words: bytes = b"<html>broken</html>") -> contextlib.AbstractContextManager[int]:
+    """The port of a server that answers everything with an error."""
+    return answering(Said(words, status))
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.comparing.drawn_queries import measure_disagreements
@@ -17,7 +16,6 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_table
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.studies.draw import DrawStudy, draw_from_log, read_earlier_draw, read_log
 from ndcg_ab.studies.judge_next import list_documents
@@ -25,6 +23,7 @@ from ndcg_core.measures.notation import parse
 from ndcg_core.measures.overlap import disagreement
 from ndcg_core.measures.score import Result, score_query
 from ndcg_core.sampling.draws import permanent_numbers, relative_disagreements
+from tests.commands import invoke
 from tests.inputs import write_rankings
 
 QUERIES, PLACES = 60, 8
@@ -152,14 +151,12 @@ def score(docs: list[str], grades: dict[str, int]) -> float:
 
 @pytest.mark.slow
 def test_an_earlier_draw_is_kept_and_extended(folder: Path, tmp_path: Path) -> None:
-    runner, first, second = CliRunner(), tmp_path / "first.tsv", tmp_path / "second.csv"
+    first, second = tmp_path / "first.tsv", tmp_path / "second.csv"
     options = ["--queries", str(folder / "log.tsv"), "--metric", "ndcg@5"]
     files = [str(folder / f"{name}.run") for name in ("old", "new", "other")]
-    made = runner.invoke(app, ["draw", *files[:2], *options, "-n", "8", "--output-file", str(first)])
+    made = invoke(["draw", *files[:2], *options, "-n", "8", "--output-file", str(first)])
     assert made.exit_code == 0 and "8 drawn" in made.output, made.output
-    kept = runner.invoke(
-        app, ["draw", *files, *options, "-n", "20", "--kept", str(first), "--output-file", str(second)]
-    )
+    kept = invoke(["draw", *files, *options, "-n", "20", "--kept", str(first), "--output-file", str(second)])
     assert kept.exit_code == 0 and "20 drawn, 8 of them by the earlier draw" in kept.output, kept.output
     before, now = (
         {row.split(sep)[0].strip('"'): row.split(sep)[-2] for row in path.read_text().splitlines()[1:]}
@@ -172,7 +169,7 @@ def test_an_earlier_draw_is_kept_and_extended(folder: Path, tmp_path: Path) -> N
         (["-n", "5"], "holds 8 drawn queries already: ask for more"),
         (["-n", "20", "--seed", "2"], "was not drawn with this seed"),
     ):
-        refused = runner.invoke(app, ["draw", *files, *options, *wrong, "--kept", str(first)])
+        refused = invoke(["draw", *files, *options, *wrong, "--kept", str(first)])
         assert refused.exit_code == 2 and sentence in " ".join(refused.output.split()), refused.output
 
 
@@ -205,13 +202,13 @@ def test_judge_next_begins_with_drawn_queries_that_nobody_judged(folder: Path, t
     files = [str(tmp_path / "judgments"), str(folder / "old.run"), str(folder / "new.run"), "--metric", "ndcg@5"]
     written = tmp_path / "next.csv"
     options = ["--queries", str(tmp_path / "drawn.tsv"), "-n", "12", "--csv", str(written)]
-    told = CliRunner().invoke(app, ["judge-next", *files, *options])
+    told = invoke(["judge-next", *files, *options])
     assert told.exit_code == 0 and "2 of the 3 drawn queries have no judgment: their first results" in told.output
     rows = list(csv.DictReader(written.open()))
     assert [row["place"] for row in rows] == [str(index) for index in range(1, 13)]
     assert {row["query_id"] for row in rows[:10]} == {*left} and not any(row["effect"] for row in rows[:10])
     assert all(row["query_id"] == first and float(row["effect"]) > 0 for row in rows[10:])
-    told = CliRunner().invoke(app, ["judge-next", *files, *options[:2], "-n", "2"])
+    told = invoke(["judge-next", *files, *options[:2], "-n", "2"])
     assert told.exit_code == 0 and "their first results come first" in told.output, "no room for any other"
 
 
@@ -223,10 +220,10 @@ def test_judge_next_does_not_promise_what_no_grade_can_do(folder: Path, tmp_path
     grades = "".join(f"{query} 0 d{doc} {doc % 3}\n" for query in drawn.drawn for doc in range(12))
     (tmp_path / "judgments").write_text(grades)
     files = [str(tmp_path / "judgments"), str(folder / "old.run"), str(folder / "other.run"), "--metric", "ndcg@5"]
-    told = CliRunner().invoke(app, ["judge-next", *files, "--queries", str(tmp_path / "drawn.tsv")])
+    told = invoke(["judge-next", *files, "--queries", str(tmp_path / "drawn.tsv")])
     assert "There is nothing to judge" in told.output and "draw again" in " ".join(told.output.split())
     (tmp_path / "judgments").write_text("".join(line + "\n" for line in grades.splitlines() if " d3 " not in line))
-    told = CliRunner().invoke(app, ["judge-next", *files, "--queries", str(tmp_path / "drawn.tsv")])
+    told = invoke(["judge-next", *files, "--queries", str(tmp_path / "drawn.tsv")])
     assert "There is nothing to judge" not in told.output
 
 
@@ -239,12 +236,12 @@ def test_a_configuration_can_have_another_log_and_the_plan_is_data(folder: Path,
     log.write_text("query_id\tdevice\tweight\n" + "".join(f"q{number:02}\tapp\t{number + 1}\n" for number in range(40)))
     output = tmp_path / "drawn.tsv"
     options = ["--queries", str(log), "-n", "5", "--output-file", str(output), "--set", "statistics.weighted=false"]
-    told = CliRunner().invoke(app, ["draw", str(config), *options, "--power", "0.9", "--json", "-"])
+    told = invoke(["draw", str(config), *options, "--power", "0.9", "--json", "-"])
     found = json.loads(told.stdout)
     assert told.exit_code == 0 and (found["queries"], found["changed"], found["drawn"]) == (40, 20, 5)
     assert (found["plan"]["power"], found["plan"]["is_supposed"]) == (0.9, True) and found["plan"]["detected"] > 0
     assert output.read_text().splitlines()[0].split("\t") == ['"query_id"', '"probability"', '"disagreement"']
-    told = CliRunner().invoke(app, ["draw", str(config), *options])
+    told = invoke(["draw", str(config), *options])
     assert "columns of the log that are left out: device" in told.stdout
 
 

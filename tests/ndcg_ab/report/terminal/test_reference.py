@@ -2,19 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from ndcg_core.measures.metric import VALUES
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import MEASURES
+from tests import commands
 
 
-def invoke(*words: str) -> Result:
-    from ndcg_ab.flows.cli.app import app
-
-    return CliRunner().invoke(app, ["metrics", *words])
+def invoke(*words: str) -> Any:
+    return commands.invoke(["metrics", *words])
 
 
 GIVEN = [
