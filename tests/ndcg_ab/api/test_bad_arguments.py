@@ -114,6 +114,11 @@ JUDGED: dict[str, tuple[Any, str]] = {
 ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
     "tables without names": ({"systems": [R, R]}, "systems: is of type list: must map every system's name"),
     "systems in a table": ({"systems": R}, "systems: is of type pandas.DataFrame: must map every system's name"),
+    "scores beside rankings": (
+        {"scores": {"new": SCORES}},
+        "judgments: goes with rankings, and scores hold none",
+    ),
+    "a word among more judgments": ({"more_judgments": {"q1": {"b": "two"}}}, "more_judgments[0]"),
     "no system": ({"systems": {}}, "systems: is empty: at least one system is needed"),
     "a number for a name": ({"systems": {3: R}}, "systems = 3: must be text"),
     "a number for a metric": ({"metrics": 10}, "metrics = 10: must be one, or a list of them"),

@@ -1,14 +1,12 @@
 """How far both sides of a comparison are judged, and verdicts that are owed to it."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import ndcg_ab
-from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.labels.judged_shares import check_judged_shares
 from ndcg_ab.report.markdown import format_comment, format_note
 from ndcg_ab.report.terminal.screen import print_outcome
@@ -17,7 +15,7 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.record import Labels, Unjudged
 from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
-from tests.laboratory import Judgments, Ranking, fill, in_order, outcome_of, plant_fault
+from tests.laboratory import Judgments, Ranking, in_order, outcome_of, plant_fault
 from tests.printing import print_to_text
 
 JUDGED = {"a": 1.0, "b": 0.0, "c": 0.0}
@@ -43,14 +41,6 @@ def made(shown: dict[str, tuple[str, str]]) -> tuple[Judgments, Rankings]:
     return dict.fromkeys(shown, JUDGED), rankings
 
 
-def scored(rankings: Rankings) -> dict[str, dict[str, dict[str, float]]]:
-    """The same as `ndcg_ab.compare` takes them."""
-    return {
-        name: {query: {row.doc_id: row.score for row in rows} for query, rows in ranking.items()}
-        for name, ranking in rankings.items()
-    }
-
-
 def row_of(outcome: Outcome, metric: str = "ndcg@2") -> Comparison:
     return next(row for row in outcome.comparisons if row.metric == metric)
 
@@ -61,28 +51,9 @@ def labels_of(outcome: Outcome, metric: str = "ndcg@2") -> Labels:
     return labels
 
 
-@pytest.mark.slow
-def test_a_query_is_fully_judged_where_neither_shows_an_unjudged_result() -> None:
-    with DuckDBEngine(1) as engine:
-        fill(engine, *made(SHOWN), ["ndcg@2"])
-        found = engine.rows("fully_judged_difference", ("query_id",), order="query_id")
-    assert found == [("below",), ("both",), ("short",), ("silent",)]
-
-
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
     return outcome_of(*made(SHOWN), ["ndcg@2", "precision@1"])
-
-
-@pytest.mark.slow
-def test_its_difference_is_theirs_alone(outcome: Outcome) -> None:
-    full = outcome_of(*made({query: SHOWN[query] for query in ("both", "below", "silent", "short")}), ["ndcg@2"])
-    found, alone = labels_of(outcome), row_of(full)
-    assert (found.full_queries, found.full_difference) == (4, alone.difference)
-    assert (found.full_low, found.full_high) == (alone.low, alone.high)
-    assert found.baseline_judged == pytest.approx((1 + 0.5 + 1 + 0 + 1 + 1) / 6), "old answers six queries"
-    assert found.candidate_judged == pytest.approx((1 + 1 + 0.5 + 0 + 1 + 1 + 1) / 7)
-    assert labels_of(outcome, "precision@1").full_queries == 4
 
 
 @pytest.mark.first_case
@@ -101,30 +72,6 @@ def test_with_one_query_there_is_no_interval_and_without_any_no_difference() -> 
     assert one.full_difference == pytest.approx(1 - 0.6309297535714575)
     none = labels_of(outcome_of(*made({"old": SHOWN["old"]}), ["ndcg@2"]))
     assert (none.full_queries, none.full_difference, none.full_low) == (0, None, None)
-
-
-@pytest.mark.slow
-def test_weights_and_clusters_hold_there_too() -> None:
-    judgments, rankings = made(SHOWN | {"more": ("ba", "ab"), "unsure": ("xa", "ab")})
-    queries = {
-        query: {"weight": 1 + index, "cluster": f"u{index % 3}"} for index, query in enumerate(sorted(judgments))
-    }
-    plain = scored(rankings)
-    kept = [query for query in judgments if query in ("both", "below", "silent", "short", "more")]
-
-    def compared(chosen: Sequence[str]) -> Comparison:
-        return ndcg_ab.compare(
-            {query: judgments[query] for query in chosen},
-            {name: {query: of[query] for query in chosen if query in of} for name, of in plain.items()},
-            metrics="ndcg@2",
-            queries={query: queries[query] for query in chosen},
-            clustered=True,
-        ).comparisons[0]
-
-    found, alone = compared(list(judgments)), compared(kept)
-    assert found.labels is not None
-    assert found.labels.full_difference == pytest.approx(alone.difference)
-    assert (found.labels.full_low, found.labels.full_high) == (pytest.approx(alone.low), pytest.approx(alone.high))
 
 
 # ---- verdicts that are owed to the labels
@@ -225,19 +172,3 @@ def test_shares_that_are_near_are_told_with_details_alone(outcome: Outcome) -> N
 def test_scores_of_another_tool_have_no_labels() -> None:
     scores = {"old": {"a": {"ndcg@2": 0.1}, "b": {"ndcg@2": 0.2}}, "new": {"a": {"ndcg@2": 0.2}, "b": {"ndcg@2": 0.2}}}
     assert [row.labels for row in ndcg_ab.compare(scores=scores).comparisons] == [None]
-
-
-@pytest.mark.slow
-def test_slices_and_pairs_have_none() -> None:
-    judgments, rankings = made(SHOWN)
-    plain = scored(rankings)
-    outcome = ndcg_ab.compare(
-        judgments,
-        plain | {"third": plain["new"]},
-        metrics="ndcg@2",
-        queries={query: {"kind": "k"} for query in judgments},
-        slices="kind",
-        all_pairs=True,
-    )
-    assert {row.family for row in outcome.comparisons if row.labels} == {"primary"}
-    assert len({row.family for row in outcome.comparisons}) == 3

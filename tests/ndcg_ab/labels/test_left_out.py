@@ -47,16 +47,6 @@ def told(each: LeftOut) -> tuple[Any, ...]:
     return (each.system, row.candidate, row.metric, *numbers)
 
 
-@pytest.mark.slow
-def test_without_its_own_labels_each_source_is_compared_again() -> None:
-    outcome = of_the_pool()
-    (row,) = outcome.comparisons
-    assert (row.conclusion, row.difference) == (Verdict.IMPROVED, pytest.approx((2 - 1) / (2 + 0.6309297535714575)))
-    old, new = map(told, outcome.left_out)
-    assert new == ("new", "new", "ndcg@2", 60, 30, -1.0, -1.0, -1.0, Verdict.REGRESSED), "a alone is ideal"
-    assert old == ("old", "new", "ndcg@2", 60, 30, 1.0, 1.0, 1.0, Verdict.IMPROVED)
-
-
 @pytest.mark.first_case
 @pytest.mark.parametrize("other", mostly_soaked(["old", "clicks", None], kept=["old", None]))
 def test_what_another_one_contributed_too_stays(other: str | None) -> None:

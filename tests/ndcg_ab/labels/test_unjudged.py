@@ -117,29 +117,6 @@ def test_without_an_unjudged_result_nothing_tips() -> None:
 
 
 @pytest.mark.slow
-def test_bounds_are_shown_and_decide_nothing() -> None:
-    found, without = (compared(JUDGED_FIRST, UNJUDGED_FIRST, bounds=bounds) for bounds in (True, False))
-    assert (unjudged_of(found).low, unjudged_of(found).high) == (-1.0, 0.0)
-    assert (unjudged_of(without).low, unjudged_of(without).high) == (None, None)
-    assert unjudged_of(found).tipping_factor == unjudged_of(without).tipping_factor == 1.0
-
-
-@pytest.mark.slow
-def test_what_a_condensed_metric_leaves_out_counts_as_it_would_if_it_were_judged() -> None:
-    """Condensed, `new` shows a bad document first; judged as results at rank 1 are, the unjudged one is relevant."""
-    found = compared(JUDGED_FIRST, UNJUDGED_FIRST, metrics=["ndcg(unjudged=condense)@1"])
-    assert decided(found) is Choice.JUDGE_RESULTS
-    assert unjudged_of(found).documents == 10
-
-
-@pytest.mark.slow
-def test_a_share_of_judged_results_has_no_doubt() -> None:
-    found = compared(JUDGED_FIRST, UNJUDGED_FIRST, metrics=["judged@1"])
-    assert unjudged_of(found).documents == 0
-    assert decided(found) is Choice.DO_NOT_SHIP
-
-
-@pytest.mark.slow
 def test_a_larger_label_factor_asks_for_more_judgments() -> None:
     """One unjudged document in ten queries of which nine are judged for both: the gain holds, but not at any factor."""
     judgments = {query: {"judged": 1.0, "bad": 0.0, "other": 0.0} for query in TEN}

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines import open_tables
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.results.outcome import Outcome
@@ -265,6 +267,20 @@ def test_both_stores_come_to_the_same(
     assert kept.outcome.to_json() == outcome.to_json()
     told = ("name", "kind", "version", "rows", "digest")
     assert [[row[key] for key in told] for row in kept.inputs] == [[row[key] for key in told] for row in inputs]
+
+
+@pytest.mark.slow
+def test_each_judgment_is_kept_with_who_gave_it_and_where(folder: Path, tmp_path: Path) -> None:
+    case = "several judges, more judgments, sources among the systems"
+    with open_tables(undrawn(configured(case, folder, tmp_path)).bundle / bundles.TABLES) as tables:
+        kept = tables.rows(
+            "pulled_single_judgment", ("grade", "judge", "source", "file"), where={"query_id": "q00", "doc_id": "c"}
+        )
+    assert sorted(kept, key=str) == [
+        (0.0, "ann", "old", "judges.csv"),
+        (1.0, "bob", "old", "judges.csv"),
+        (2.0, "more.csv", None, "more.csv"),
+    ]
 
 
 def test_a_changed_answer_is_seen() -> None:

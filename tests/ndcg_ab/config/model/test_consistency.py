@@ -16,6 +16,7 @@ SYSTEMS = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.run"
 RANKED: dict[str, Any] = {"name": "small", "judgments": "qrels", "systems": SYSTEMS}
 SCORED: dict[str, Any] = {"name": "small", "scores": "scores.csv", "metrics": ["ndcg@10"]}
 JUDGE = {"python": "judging:grade"}
+SPARK = {"spark": {"remote": "sc://host:15002"}}
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,7 @@ JUDGE = {"python": "judging:grade"}
         (SCORED | {"more_judgments": ["qrels"]}, "more_judgments: goes with rankings"),
         (SCORED | {"gate": {"judged": 0.5}}, "gate.judged: is not known of scores"),
         (SCORED | {"gate": {"unanswered": 3}}, "gate.unanswered: is not known of scores"),
+        (RANKED | {"more_judgments": [{"table": "t"}], "engine": SPARK}, "more_judgments: are put together on"),
         (RANKED | {"slices": {"by": ["kind"]}}, "queries: missing; slices.by needs a file of queries"),
         (RANKED | {"gate": {"proof": True}}, "gate.proof: no guardrail or margin could be shown to hold; give one"),
         (RANKED | {"careful_unseen": "ids.csv"}, "careful_unseen: goes with `cheap_judgments`"),
