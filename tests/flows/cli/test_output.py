@@ -20,28 +20,6 @@ COMPARE = ["compare", "--judgments", str(DATA / "judgments.qrels"), "--metric", 
 BETTER = [*COMPARE, "--system", f"old={DATA / 'old.run'}", "--system", f"new={DATA / 'new.run'}"]
 WORSE = [*BETTER, "--baseline", "new"]
 
-# (command, exit code, what stands on standard error); tests/ndcg_ab/comparing/test_gates.py has every gate
-GATES: dict[str, tuple[list[str], int, str]] = {
-    "without a gate a regression is no failure": (WORSE, 0, ""),
-    "a regression": ([*WORSE, "--gate"], 1, "gate failed: no regression: old against new, ndcg@5: regressed"),
-    "a guardrail that may not hold": (
-        [*WORSE, "--guardrail", "recall@1=0.001", "--gate"],
-        1,
-        "gate failed: guardrails: old against new, recall@1: worse by more than 0.001 not ruled out",
-    ),
-    "shown to be not worse": ([*BETTER, "--require", "ndcg@5=0.05"], 0, ""),
-    "not shown": ([*WORSE, "--require", "ndcg@5=0.001"], 1, "gate failed: not worse: old against new, ndcg@5"),
-}
-
-
-@pytest.mark.parametrize("name", GATES)
-def test_gates(name: str) -> None:
-    command, code, words = GATES[name]
-    found = invoke([*command, "--quiet"])
-    assert (found.exit_code, found.stdout) == (code, "")
-    assert words in found.stderr
-    assert bool(found.stderr) == bool(code)
-
 
 def test_a_failed_gate_costs_no_output(tmp_path: Path) -> None:
     path = tmp_path / "comment.md"

@@ -55,24 +55,6 @@ def test_what_changed_is_counted() -> None:
 
 
 @pytest.mark.slow
-def test_unjudged_documents_are_counted_apart() -> None:
-    changes = found()
-    assert changes.grades[-1] == MovedDocuments(None, 2, 2), "v and z for u and y"
-    assert (changes.entered_unjudged, changes.left_unjudged) == (2, 2)
-    assert changes.changed == 4
-
-
-@pytest.mark.slow
-def test_the_largest_changes_stand_side_by_side() -> None:
-    won, lost = found("ndcg@2").largest
-    assert (won.query_id, lost.query_id) == ("changed", "gone")
-    assert won.baseline == (TopDocument(1, "n", 0.0, None), TopDocument(2, "b", 1.0, 2))
-    assert won.candidate == (TopDocument(1, "a", 3.0, None), TopDocument(2, "b", 1.0, 2))
-    assert (lost.baseline, lost.candidate) == ((TopDocument(1, "a", 1.0, None),), ())
-    assert won.rbo == pytest.approx(rank_biased_overlap("nb", "ab"))
-
-
-@pytest.mark.slow
 def test_where_a_metric_has_no_cutoff() -> None:
     deep = {"changed": in_order(*"abcdefghijkl")}
     other = {"changed": in_order(*"abcdefghijlk")}

@@ -12,7 +12,6 @@ from ndcg_ab.pipeline import check_only
 from ndcg_ab.report.markdown import format_comment
 from ndcg_ab.report.sections import format_intended
 from ndcg_ab.scoring.scoring import open_engine_for
-from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import small
 
@@ -32,25 +31,6 @@ def result() -> ndcg_ab.CompareResult:
 
 def parts(result: ndcg_ab.CompareResult) -> dict[str, ndcg_ab.Comparison]:
     return {row.slice or "": row for row in result.comparisons if row.family == "intended"}
-
-
-@pytest.mark.slow
-def test_both_parts_are_tested_in_one_family(result: ndcg_ab.CompareResult) -> None:
-    scores = result.query_scores.to_pylist()
-    values = {(row["system_id"], row["query_id"]): row["value"] for row in scores}
-    queries = sorted({row["query_id"] for row in scores})
-    groups = {"intended": MEANT, "others": [query for query in queries if query not in MEANT]}
-    columns = [
-        Column("old", "new", "ndcg@10", tuple(ids), [values["new", each] - values["old", each] for each in ids])
-        for ids in groups.values()
-    ]
-    expected = compare_family(columns, resamples=200)
-    found = parts(result)
-    assert list(found) == ["intended", "others"]
-    for row, other in zip(found.values(), expected, strict=True):
-        assert (row.queries, row.differing, row.p_adjusted) == (other.queries, other.differing, other.p_adjusted)
-        assert row.difference == pytest.approx(other.difference, abs=1e-12)
-        assert (row.attribute, row.exploratory, row.family_size) == ("intended", False, 2)
 
 
 @pytest.mark.slow

@@ -3,18 +3,15 @@
 import json
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.results.ledger import LedgerRow, Omission
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
-from ndcg_ab.testing import assert_not_worse
 from tests.inputs import write_rankings
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 from tests.repeated import mostly_soaked
@@ -112,41 +109,3 @@ def test_events_of_a_click_log_are_counted(tmp_path: Path) -> None:
 def test_a_text_names_every_reason() -> None:
     row = LedgerRow("ranking", "old", 9, 6, (Omission("comments", 1), Omission("of unjudged queries", 2)))
     assert row.reasons == "comments: 1; of unjudged queries: 2"
-
-
-# ---- the gate
-
-GRADES = {query: {"good": 1.0, "bad": 0.0} for query in QUERIES}
-RANKED = {name: {query: {"good": 2.0, "bad": 1.0} for query in QUERIES} for name in ("old", "new")}
-
-
-def with_gain(count: int) -> dict[str, dict[str, float]]:
-    return {query: {"good": float(query in QUERIES[:count]), "bad": 0.0} for query in QUERIES}
-
-
-def failures(judgments: Any, systems: Any = RANKED, metric: str = "ndcg@2", **options: Any) -> list[str]:
-    found = ndcg_ab.compare(judgments, systems, metrics=metric, resamples=100, **options)
-    return [gate.message for gate in found.gates if not gate.passed and gate.name == "scored"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("policy", "gate"),
-    [("exclude", True), ("zero", {"judged": 0.1, "no_regression": False}), ("one", {"unanswered": 5})],
-)
-def test_one_of_twelve_fails_every_gate(policy: str, gate: Any) -> None:
-    metric = f"ndcg(no_relevant={policy})@2"
-    (told,) = failures(with_gain(1), metric=metric, gate=gate)
-    name = ndcg_ab.parse(metric).name
-    assert told == f"{name}: 1 of 12 judged queries is scored, at least 50 % must be"
-    with pytest.raises(InputError, match="1 of 12 judged queries is scored by this metric"):
-        ndcg_ab.compare(with_gain(1), RANKED, metrics=metric, strict=True)
-    with pytest.raises(AssertionError, match=r"scored: .*1 of 12 judged queries"):
-        assert_not_worse(with_gain(1), *RANKED.values(), metrics=metric, margin=None)
-
-
-@pytest.mark.slow
-def test_queries_that_a_candidate_does_not_share_are_not_scored_for_it() -> None:
-    cut = {"old": RANKED["old"], "new": RANKED["new"], "few": {QUERIES[0]: {"good": 1.0}}}
-    (told,) = failures(GRADES, cut, metric="ndcg(unanswered=exclude)@2", gate=True)
-    assert told == "few: ndcg(unanswered=exclude)@2: 1 of 12 judged queries is scored, at least 50 % must be"

@@ -1,7 +1,6 @@
 """An evaluation of reduced rankings is that of the whole ones: outcome, values, and what the page shows."""
 
 import dataclasses
-import json
 import random
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -167,15 +166,6 @@ def test_rows_in_any_order_come_to_the_same(tmp_path: Path) -> None:
     assert short == whole and not read
 
 
-def test_a_document_twice_is_kept_whole(tmp_path: Path) -> None:
-    evaluation = made(tmp_path, seed=1)
-    path = tmp_path / "old.run"
-    first, *others = path.read_text().splitlines(keepends=True)
-    path.write_text("".join([first, first.replace(" 1 ", " 2 "), *others]))
-    rankings = reduced_of(evaluation, BOTH, [])[1]
-    assert not rankings["old"].reduced and rankings["new"].reduced
-
-
 @pytest.mark.parametrize("column", ["score", "rank"])
 def test_what_lacks_a_value_is_kept_whole(column: str, tmp_path: Path) -> None:
     evaluation = made(tmp_path, seed=1)
@@ -185,16 +175,6 @@ def test_what_lacks_a_value_is_kept_whole(column: str, tmp_path: Path) -> None:
     lacking = dataclasses.replace(rankings["old"], content=table.set_column(place, column, one))
     assert reduce_pulled(rankings["old"], judgments, evaluation.metric_list, 2)
     assert reduce_pulled(lacking, judgments, evaluation.metric_list, 2) is None
-
-
-def test_copies_are_seen_when_both_are_reduced(tmp_path: Path) -> None:
-    evaluation = made(tmp_path, seed=1)
-    lines = (tmp_path / "old.run").read_text().splitlines(keepends=True)
-    queries = [[line for line in lines if line.startswith(f"q{index:02}")] for index in range(QUERIES)]
-    (tmp_path / "new.run").write_text("".join(line for each in reversed(queries) for line in each))
-    whole, short = whole_and_reduced(evaluation, BOTH, read := [])
-    assert "same_ranking" in {row["code"] for row in json.loads(whole[0])["findings"]}
-    assert short[0] == whole[0] and sorted(read) == ["new", "old"]
 
 
 def test_what_was_noticed_is_told_of_a_reduced_one(tmp_path: Path) -> None:
