@@ -258,15 +258,11 @@ def changed(evaluation: Evaluation, **keys: Any) -> Evaluation:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"queries": None}, "queries: missing; the function of judgments is given their texts"),
         ({"cheap_judgments": {"python": "a:b"}}, "a function judges for `judgments` or `more_judgments`"),
-        ({"cheap_judgments": "cheap.qrels"}, "cheap_judgments: go with judgments of files alone"),
-        ({"more_judgments": [{"python": "a:b"}]}, "judgments names a function that judges, and there can be one"),
         ({"engine": {"spark": {"master": "local[1]"}}}, "a function judges rankings that are here"),
         ({"judgments": {"python": "a"}}, "must be module:function"),
         ({"judgments": {"python": "a:b", "depth": 101}}, "less than or equal to 100"),
         ({"judgments": {"file": "a", "workers": 2}}, "workers go with python, not with file"),
-        ({"scores": ["a.csv"], "systems": [{"name": "old"}]}, "judgments: goes with rankings"),
     ],
 )
 def test_what_does_not_go_together(keys: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -15,8 +15,6 @@ import pytest
 import typer
 
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, signed
-from ndcg_core.measures.notation import parse
 from tests.commands import compare_command, invoke, read_json
 from tests.inputs import write_judgments, write_rankings
 from tests.paths import ROOT
@@ -59,28 +57,11 @@ def test_the_json_keeps_its_contract(files: Path) -> None:
     found = outcome(files, "--metric", "rr", "--metric", "nDCG@3", systems=("old", "new", "half"))
     assert found["schema"] == 1
     assert [metric["name"] for metric in found["metrics"]] == ["rr", "ndcg@3"]
-    for metric in found["metrics"]:
-        assert metric == {
-            "name": metric["name"],
-            "hash": parse(metric["name"]).hash,
-            "definition": parse(metric["name"]).definition,
-        }
     assert [(row["metric"], row["system_id"]) for row in found["systems"]] == [
         (metric, system) for metric in ("rr", "ndcg@3") for system in ("old", "new", "half")
     ]
     system_keys = "system_id metric mean median queries unanswered judged unweighted_mean"
     assert set(found["systems"][0]) == set(system_keys.split())
-    half = next(row for row in found["systems"] if row["system_id"] == "half" and row["metric"] == "rr")
-    assert half == {
-        "system_id": "half",
-        "metric": "rr",
-        "mean": 0.25,
-        "median": 0.25,
-        "queries": 30,
-        "unanswered": 15,
-        "judged": 1.0,
-        "unweighted_mean": None,
-    }
     for row in found["comparisons"]:
         assert list(row) == listed_keys("comparisons")
         assert set(row["descriptive"]) == described_keys()
@@ -218,14 +199,6 @@ def test_progress_is_for_humans(capsys: pytest.CaptureFixture, monkeypatch: pyte
         monkeypatch.setattr(say, "start", time.monotonic() - 2)
         say("after two seconds")
     assert capsys.readouterr().err.split(maxsplit=2)[2] == "after two seconds\n"
-
-
-def test_numbers_are_written_for_reading() -> None:
-    assert format_probability(0.00005) == "5e-05"
-    assert format_probability(0.0001) == "0.0001"
-    assert signed(-0.03) == "-0.0300"
-    assert format_percent(0.857) == "86 %"
-    assert format_plain(None) == "–"
 
 
 @pytest.mark.slow

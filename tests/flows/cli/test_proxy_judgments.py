@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 
 import ndcg_ab
-from ndcg_ab.engines.duckdb import GrowingDatabase
-from ndcg_ab.history.bundle import read_bundle
 from ndcg_core.statistics.estimates.prediction_powered import correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.asked import asked_for, digests
 from tests.commands import compare_command, invoke, read_json
 from tests.inputs import write_judgments, write_rankings
-from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page, pull_inputs
+from tests.small_evaluation import pull_inputs
 
 CAREFUL, EVERY = 80, 800
 IDS = [f"{number // 4:03d}_{number % 4}" for number in range(EVERY)]
@@ -225,35 +223,6 @@ def test_columns_are_those_of_the_judgments(case: Case, tmp_path: Path) -> None:
     words = command(case, "--cheap-judgments", f"{tmp_path}/cheap.txt", *options, judgments=f"{tmp_path}/qrels.txt")
     of_files = asked_for(lambda: invoke(command(case, *PROXY)))
     assert digests(asked_for(lambda: invoke(words))) == digests(of_files)
-
-
-@pytest.mark.slow
-def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_path: Path) -> None:
-    configured = {
-        "name": "cheap",
-        "judgments": str(case.folder / "qrels"),
-        "cheap_judgments": {"file": str(case.folder / "cheap")},
-        "systems": [{"name": name, "file": str(case.folder / f"{name}.run")} for name in ("old", "new")],
-        "metrics": ["rr"],
-        "output": str(tmp_path / "out"),
-    }
-    evaluation = ndcg_ab.config.model.evaluation.Evaluation.model_validate(configured)
-    call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
-    told: list[str] = []
-    performed = perform_run(evaluation, call, say=told.append)
-    assert "score by the proxy judgments" in told
-    bundle = read_bundle(performed.bundle)
-    assert json.loads(bundle.outcome.to_json())["comparisons"] == found["comparisons"]
-    assert [row["kind"] for row in bundle.inputs] == ["judgments", "cheap judgments", "ranking", "ranking"]
-    with GrowingDatabase(tmp_path / "out" / "cheap" / "history.duckdb") as past:
-        ((saved,),) = past.rows("comparison", ("cheap_saved",))
-    assert saved == found["comparisons"][0]["cheap"]["saved"]
-    assert is_known(evaluation)
-    (case.folder / "other").write_text((case.folder / "cheap").read_text().replace(" a 1", " a 2"))
-    changed = evaluation.model_copy(
-        update={"cheap_judgments": evaluation.cheap_judgments.model_copy(update={"file": case.folder / "other"})}  # type: ignore[union-attr]
-    )
-    assert not is_known(changed), "other proxy judgments are another input"
 
 
 REFUSED = {

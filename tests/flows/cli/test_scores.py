@@ -8,15 +8,10 @@ from typing import Any
 
 import pytest
 
-import ndcg_ab
-from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.results.wording import MAIN
 from tests.commands import invoke
 from tests.paths import DATA
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import is_known, rows_of, unlogged
 
 pytestmark = pytest.mark.slow
 
@@ -195,39 +190,3 @@ def test_the_metrics_of_a_file_are_those_that_queries_have(ours: Path, tmp_path:
     with (tmp_path / "old.eval").open("a") as file:
         file.write("num_q\tall\t20\n")
     assert [each["name"] for each in compared(*options, "--resamples", "100")["metrics"]] == ["ndcg_cut_5"]
-
-
-def test_python_takes_what_pytrec_eval_gives(tmp_path: Path) -> None:
-    latencies(tmp_path)
-    values: dict[str, dict[str, dict[str, float]]] = {"old": {}, "new": {}}
-    for line in (tmp_path / "s.csv").read_text().splitlines()[1:]:
-        system, query, metric, value = line.split(",")
-        values[system][query] = {metric: float(value)}
-    result = ndcg_ab.compare(scores=values, metrics="-latency", smallest_effect={"-latency": 1})
-    other = ndcg_ab.compare(scores=tmp_path / "s.csv", metrics="-latency", smallest_effect={"-latency": 1})
-    assert result.to_json() == other.to_json()
-    assert result.comparison(metric="-latency").conclusion == "improved"
-    assert "computed by another tool" in result._repr_html_() and "judged" not in str(result).replace("is judged", "")
-    with pytest.raises(InputError, match="systems: goes with rankings"):
-        ndcg_ab.compare(scores=values, systems=values)
-
-
-def test_a_run_keeps_them_and_knows_them_again(tmp_path: Path) -> None:
-    latencies(tmp_path)
-    content: dict[str, Any] = {
-        "name": "online", "directory": tmp_path, "output": tmp_path / "out", "scores": "s.csv", "gate": True,
-        "metrics": ["-latency"], "statistics": {"resamples": 100},
-    }  # fmt: skip
-    evaluation = Evaluation.model_validate(content)
-    first = unlogged(evaluation)
-    bundle = read_bundle(first.bundle)
-    assert bundle.outcome.has_external_scores and bundle.outcome.gate == "passed"
-    assert bundle.outcome.to_dict() == json.loads((first.bundle / "bundle.json").read_text())["outcome"]
-    assert [row["kind"] for row in bundle.inputs] == ["scores"]
-    assert "cannot be drawn" not in (first.bundle / "report.html").read_text()
-    assert is_known(evaluation)
-    assert not is_known(Evaluation.model_validate(content | {"metrics": ["latency"]}))
-    lines = (tmp_path / "s.csv").read_text().splitlines()
-    (tmp_path / "s.csv").write_text("\n".join([*lines[:-1], "new,q19,latency,1"]))
-    assert not is_known(evaluation)
-    assert rows_of(evaluation, "select distinct unanswered, judged from system_summary") == [(None, None)]
