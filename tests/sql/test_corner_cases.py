@@ -188,20 +188,6 @@ def test_duplicates_first_counts_the_better_placed() -> None:
         score_query(parse("ndcg@3"), returned, JUDGED["q"])
 
 
-def test_ties_given_orders_by_the_ranking_s_own_ranks() -> None:
-    returned = [Result("a", 9.0, 30), Result("c", 9.0, 20), Result("b", 1.0, 10)]  # ranks with gaps: b, c, a
-    expected = {
-        "dcg(ties=given)": 2 * SECOND + 3 * THIRD,
-        "dcg(ties=given)@2": 2 * SECOND,
-        "dcg": 2 + 3 * SECOND,
-        "dcg(ties=doc_id_asc)": 3 + 2 * SECOND,
-        "rr(ties=given)": 1 / 2,
-    }
-    # one rank twice: by document id, descending
-    twice = [Result("a", None, 1), Result("c", None, 1)], {"dcg(ties=given)": 2 + 3 * SECOND}
-    hands(JUDGED, (returned, expected), twice)
-
-
 def test_ties_average_across_the_cutoff() -> None:
     # scikit-learn documents .75 for these (10 and 5 tied at the top, the cutoff at 1), and .5 when ties are ignored
     judgments = {"q": {"a": 10, "b": 0, "c": 0, "d": 1, "e": 5}}

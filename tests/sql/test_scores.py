@@ -14,6 +14,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_core.measures.metric import VALUES, Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result
+from tests.examples import every_example
 from tests.laboratory import Judgments, Ranking, core_scores, fill, results, sql_scores
 from tests.references import Collection, ndcg_cases
 from tests.repeated import mostly_soaked
@@ -65,19 +66,14 @@ SYSTEMS = st.lists(rankings(), min_size=4, max_size=4).map(lambda drawn: {f"s{n}
 
 
 @pytest.mark.slow
-@settings(max_examples=5, deadline=None, suppress_health_check=SLOW, phases=ALL_BUT_SHRINKING)
+@settings(
+    max_examples=200 if every_example() else 5, deadline=None, suppress_health_check=SLOW, phases=ALL_BUT_SHRINKING
+)
 @given(JUDGMENTS, SYSTEMS, many_metrics(90))
 def test_sql_and_core_agree_on_any_metric(
     judgments: Judgments, systems: dict[str, Ranking], asked: list[Metric]
 ) -> None:
-    """Ties, negative and fractional grades, gaps of every kind: 5 examples of 4 systems and 5 to 8 judged queries."""
-    assert_agreement(judgments, systems, without_negatives(judgments, [metric.name for metric in asked]))
-
-
-@pytest.mark.soak
-@settings(max_examples=200, deadline=None, suppress_health_check=SLOW, phases=ALL_BUT_SHRINKING)
-@given(JUDGMENTS, SYSTEMS, many_metrics(90))
-def test_so_they_do_in_many_examples(judgments: Judgments, systems: dict[str, Ranking], asked: list[Metric]) -> None:
+    """Ties, negative and fractional grades, gaps of every kind; in each example 4 systems, 5 to 8 judged queries."""
     assert_agreement(judgments, systems, without_negatives(judgments, [metric.name for metric in asked]))
 
 

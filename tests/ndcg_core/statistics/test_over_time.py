@@ -106,27 +106,6 @@ def test_by_hand() -> None:
     assert found.parts == pytest.approx(((0.3 + 0.5) / 2, (0.2 + 0.4) / 2, 0.0), abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("rows", "old", "new", "expected"),
-    [
-        ([(0.2, 0.2, 0.6, 0.6), (0.4, 0.4, 0.4, 0.4)], [1, 1], [1, 1], (0.2, 0, 0)),
-        ([(0.2, 0.6, 0.2, 0.6), (0.4, 0.4, 0.4, 0.4)], [1, 1], [1, 1], (0, 0.2, 0)),
-        ([(0.2, 0.2, 0.2, 0.2), (NONE, NONE, NONE, 0.8)], [1, 0], [1, 1], (0, 0, 0.3)),
-        ([(0.2, 0.2, 0.2, 0.2), (0.8, NONE, NONE, NONE)], [1, 1], [1, 0], (0, 0, -0.3)),
-        ([(0.2, 0.2, 0.2, 0.2), (0.8, 0.8, 0.8, 0.8)], [1, 1], [1, 3], (0, 0, 0.15)),
-        ([(0.2, 0.2, 0.2, 0.2), (0.8, NONE, 0.8, NONE)], [1, 1], [1, 1], (0, -0.3, 0)),
-        ([(0.2, 0.2, 0.2, 0.2), (0.8, 0.8, NONE, NONE)], [1, 1], [1, 1], (-0.3, 0, 0)),
-        ([(0.2, 0.2, 0.2, 0.2)], [1], [1], (0, 0, 0)),
-    ],
-    ids=["ranking", "judgments", "new query", "gone query", "weight", "not scored by judgments", "left out", "nothing"],
-)
-def test_one_change_alone_is_the_whole(
-    rows: list[tuple[float, float, float, float]], old: list[float], new: list[float], expected: tuple[float, ...]
-) -> None:
-    found = parts(scores(*rows), old, new)
-    assert found.parts == pytest.approx(expected, abs=1e-15)
-
-
 def test_only_queries_that_came_or_went_stand_behind_the_set() -> None:
     """The others count for more or less than before, but alike."""
     values = scores(*[(value, value, value, value) for value in (0.1, 0.5, 0.9)], (0.3, NONE, NONE, NONE))

@@ -89,20 +89,6 @@ def test_how_many_queries_an_upper_end_needs(share: float, count: int) -> None:
         assert math.isinf(interval_from_draws(low[:, 0, 0], high[:, 0, 0], TAILS).high) == is_open
 
 
-def test_a_difference_keeps_the_pairs() -> None:
-    """A candidate that always takes 5 more, of queries that are very unlike each other."""
-    base = np.sort(np.exp(generator().normal(3, 1, 300)))
-    apart = generator().permutation(base) + 5
-
-    def width(other: np.ndarray) -> float:
-        low, high = quantile_bounds(np.stack([base, other], axis=1), [0.5], draws=2_000, seed=3)
-        ends = interval_from_draws(low[:, 1, 0] - high[:, 0, 0], high[:, 1, 0] - low[:, 0, 0], TAILS)
-        assert ends.low < 5 < ends.high
-        return ends.high - ends.low
-
-    assert width(base + 5) < 0.25 * width(apart)
-
-
 def test_where_the_baseline_is_constant_the_difference_has_the_candidates_interval() -> None:
     values = np.stack([np.full(120, 2.0), generator().permutation(np.arange(120.0))], axis=1)
     low, high = quantile_bounds(values, [0.95], draws=5_000, seed=1)

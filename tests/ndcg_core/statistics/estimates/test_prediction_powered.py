@@ -17,7 +17,7 @@ from ndcg_core.statistics.estimates.prediction_powered import (
     correct_drawn,
     estimate_from_arrays,
 )
-from ndcg_core.statistics.verdicts.comparison import Column, compare_family
+from ndcg_core.statistics.verdicts.comparison import Column
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 FloatArray = NDArray[np.float64]
@@ -122,34 +122,6 @@ def test_the_interval_is_never_wider_than_the_classical_one(seed: int) -> None:
     assert corrected.saved >= 0
 
 
-def test_columns_are_paired_by_query_id_in_any_order() -> None:
-    exact, proxy = draw_differences(30, 200, 0.8)
-    names = [f"q{number}" for number in range(200)]
-    careful, all_proxy = columns(exact, proxy, 30, names)
-    corrected = correct_difference(careful, all_proxy, careful.query_ids, ALPHA)
-    order = np.random.default_rng(1).permutation(200)
-    shuffled = Column("old", "new", "ndcg@10", tuple(names[place] for place in order), proxy[order])
-    back = dataclasses.replace(careful, query_ids=careful.query_ids[::-1], differences=exact[:30][::-1])
-    assert correct_difference(back, shuffled, frozenset(names[:30]), ALPHA) == corrected
-    assert corrected is not None
-    assert numbers(corrected) == pytest.approx(numbers(corrected_difference(exact, proxy, 30)), rel=1e-9)
-
-
-def test_the_classical_interval_behind_it_is_that_of_the_comparison() -> None:
-    """With weights and clusters, too: where the proxy judgments say nothing, the two are the same."""
-    exact, _ = draw_differences(60, 200, 0)
-    rng = np.random.default_rng(5)
-    names = [f"q{number:03d}" for number in range(200)]
-    weights, groups = rng.lognormal(0, 0.5, 200), tuple(str(number // 4) for number in range(200))
-    careful, proxy = columns(exact, np.zeros(200), 60, names)
-    careful = dataclasses.replace(careful, weights=weights[:60], clusters=groups[:60])
-    proxy = dataclasses.replace(proxy, weights=weights, clusters=groups)
-    (row,) = compare_family([careful], resamples=100)
-    corrected = correct_difference(careful, proxy, careful.query_ids, ALPHA)
-    assert corrected is not None
-    assert (corrected.difference, corrected.low, corrected.high) == pytest.approx((row.difference, row.low, row.high))
-
-
 def test_clusters_are_summed() -> None:
     """Every query twice is no more than every query once, where the two are one cluster."""
     exact, proxy = draw_differences(30, 300, 0.7)
@@ -164,12 +136,6 @@ def test_clusters_are_summed() -> None:
     alone = estimate_from_arrays(ProxySample(twice[1], twice[0], known, known), ALPHA)
     assert alone is not None
     assert alone.high - alone.low < 0.8 * (once.high - once.low)
-
-
-def test_equal_weights_are_none() -> None:
-    exact, proxy = draw_differences(30, 300, 0.7)
-    weighed = corrected_difference(exact, proxy, 30, shares=np.full(300, 1.0))
-    assert numbers(weighed) == pytest.approx(numbers(corrected_difference(exact, proxy, 30)), rel=1e-9)
 
 
 def test_a_query_that_the_careful_judgments_cannot_score_counts_among_the_proxy_ones() -> None:

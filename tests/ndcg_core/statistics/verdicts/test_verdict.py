@@ -43,24 +43,6 @@ def test_verdicts_with_a_smallest_effect(mean: float, effect: float | None, verd
     assert found.mde == pytest.approx(0.05831, abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("differences", "least", "verdict"),
-    [
-        ([0.3], 2, "not testable (n = 1)"),
-        ([0.3] * 30, 31, "not testable (n = 30, fewer than 31)"),
-        ([0.0] * 30, 31, "not testable (n = 30, fewer than 31)"),
-        ([0.0] * 30, 2, "identical"),
-        ([0.01] * 5 + [0.0] * 95, 2, "not testable (5 differing queries)"),
-        ([0.01] * 16 + [0.0] * 84, 2, "improved, smaller than 0.1"),
-    ],
-)
-@pytest.mark.parametrize("exploratory", [False, True])
-def test_not_testable_and_identical_come_first(
-    differences: list[float], least: int, verdict: str, exploratory: bool
-) -> None:
-    assert compare(differences, 0.1, least_queries=least, exploratory=exploratory).verdict == verdict
-
-
 # ---- notes
 
 
