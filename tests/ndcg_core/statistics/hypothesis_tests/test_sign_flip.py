@@ -157,12 +157,6 @@ def test_settings_out_of_range_are_refused(call: dict[str, Any], message: str) -
         sign_flip(**call)
 
 
-@pytest.mark.parametrize("shape", [(0, 0), (0, 2), (3, 0)])
-def test_an_empty_table_has_a_p_value_of_1_for_each_column(shape: tuple[int, int]) -> None:
-    result = sign_flip(np.zeros(shape))
-    assert result.p_value == result.p_adjusted == (1.0,) * shape[1]
-
-
 # ---- against exact arithmetic
 
 
