@@ -131,7 +131,7 @@ reference: site
 
 # The documentation as a site with a search, which needs no network: build/site/index.html.
 site: .venv/ready
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --config-file docs/site/mkdocs.yml
 
 # Draws the README's pictures from the demo; a test holds them current.
 pictures: .venv/ready

@@ -26,7 +26,7 @@ def separate_names(shared: re.Match[str]) -> str:
 
 
 def is_record(node: ast.AST) -> bool:
-    """Return whether a node defines a class that consists of its fields."""
+    """Return whether a node defines a dataclass or a named tuple."""
     return isinstance(node, ast.ClassDef) and any(
         RECORD.search(ast.unparse(each)) for each in node.decorator_list + node.bases
     )

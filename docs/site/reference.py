@@ -1,5 +1,6 @@
 """Make the pages of the Python API from docstrings: the public modules, records and extension points."""
 
+import logging
 import re
 from importlib import import_module
 from typing import Any
@@ -49,13 +50,17 @@ MEMBERS = {  # of classes with further ones, which programs and extensions neith
     "ndcg_ab.engines.base.Engine": "read, rows, iter_rows, count",
     "ndcg_ab.sources.base.Source": "pull, answer, locate",
 }
+LOG = logging.getLogger("mkdocs.hooks")
 API_NAME = re.compile(r"<code>(ndcg_(?:ab|core)(?:\.\w+)+)</code>")
 PAGE_NAME = re.compile(r"\bdocs/((?:\w+/)?[\w-]+)\.md\b")
 CHOICES = re.compile(r"^( *\w+ : )\{(.+)\}", re.MULTILINE)
 
 
 class Adapt(Extension):
-    """Write choices of a parameter without braces, whose first choice griffe takes for the default; shorten labels."""
+    """Adapt objects for the pages: the choices of a parameter lose their braces, and objects some labels.
+
+    griffe takes the first choice in braces for the default.
+    """
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
         obj.labels -= {"class-attribute", "instance-attribute", "module-attribute"}
@@ -105,8 +110,15 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return markdown.replace("`make reference`", link) if page.file.src_uri == "python.md" else markdown
 
 
-def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Return a page whose names of the API are links to their entries. In entries, names of pages are links, too."""
+def link_page(name: str, files: Any) -> str:
+    """Return a link to a page of the documentation. A warning ends a strict build if there is no such page."""
+    if files.get_file_from_path(f"{name}.md") is None:
+        LOG.warning("a docstring names docs/%s.md, which does not exist", name)
+    return f'<a href="../{name}.html">docs/{name}.md</a>'
+
+
+def on_page_content(html: str, page: Any, files: Any, **_: Any) -> str:
+    """Link names of the API to their entries and, in the reference, names of pages to the pages."""
     html = API_NAME.sub(r'<autoref identifier="\1" optional>\g<0></autoref>', html)
     is_reference = page.file.src_uri.startswith("reference/")
-    return PAGE_NAME.sub(r'<a href="../\1.html">\g<0></a>', html) if is_reference else html
+    return PAGE_NAME.sub(lambda found: link_page(found[1], files), html) if is_reference else html
