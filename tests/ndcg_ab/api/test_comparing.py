@@ -3,7 +3,6 @@
 import functools
 import gc
 import inspect
-import json
 import os
 import pickle
 from collections.abc import Callable
@@ -115,29 +114,6 @@ def test_dictionaries_of_any_kind_are_read_alike() -> None:
     assert digests_read(judgments, {**systems, "new": strange}, queries=queries, **ARGUMENTS) == plain
 
 
-IN_JSON: dict[str, Callable[[pd.DataFrame], Any]] = {
-    "objects": lambda frame: frame.to_dict("records"),
-    "hits": lambda frame: [
-        {"qid": query, "hits": rows[["doc_id", "score"]].to_dict("records")}
-        for query, rows in frame.groupby("query_id")
-    ],
-    "pairs": lambda frame: {query: [*docs.items()] for query, docs in dictionaries(frame, "score").items()},
-}
-
-
-@pytest.mark.parametrize("name", IN_JSON)
-def test_lists_are_read_as_those_of_files(name: str, tmp_path: Path) -> None:
-    """Objects for judgments, too; in Python and in JSON files."""
-    judgments = judgment_frame().to_dict("records")
-    scored = {system: frame[["query_id", "doc_id", "score"]] for system, frame in frames().items()}
-    systems = {system: IN_JSON[name](frame) for system, frame in scored.items()}
-    expected = digests_read(judgment_frame(), scored)
-    assert digests_read(judgments, systems) == expected
-    for system, data in systems.items():
-        (tmp_path / f"{system}.json").write_text(json.dumps(data))
-    assert digests_read(judgments, {system: tmp_path / f"{system}.json" for system in systems}) == expected
-
-
 def test_whole_numbers_are_texts() -> None:
     """A grade of document 7 is that of document '7', in tables and dictionaries."""
     judgments, ranking = {1: {7: 1, 8: 0}}, {1: {7: 1, 8: 2}}
@@ -149,27 +125,12 @@ def test_whole_numbers_are_texts() -> None:
         assert digests_read(grades, {"a": scores}) == texts
 
 
-def test_columns_of_other_names() -> None:
-    judgments = judgment_frame().rename(columns={"query_id": "qid", "doc_id": "docno", "grade": "label"})
-    systems = {name: frame.rename(columns={"query_id": "qid", "score": "s"}) for name, frame in frames().items()}
-    old = dictionaries(ranking_frame("old"), "score")
-    columns = {"query_id": "qid", "doc_id": "docno", "grade": "label"}
-    names = {"judgments_columns": columns, "columns": {"query_id": "qid", "score": "s"}}
-    assert digests_read(judgments, systems | {"old": old}, **names) == digests_read(JUDGMENTS, SYSTEMS | {"old": old})
-
-
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
-        ({"baseline": "new"}, ["--baseline", "new"]),
         ({"metrics": ndcg_ab.parse("rr"), "alpha": 0.1}, ["--metric", "rr", "--alpha", "0.1"]),
-        ({"secondary_metrics": "rr"}, ["--secondary", "rr"]),
         ({"guardrails": {ndcg_ab.parse("rr"): 0.05}}, ["--guardrail", "rr=0.05"]),
-        ({"smallest_effect": 0.02}, ["--smallest-effect", "0.02"]),
-        ({"smallest_effect": {"ndcg@10": 0.02}}, ["--smallest-effect", "ndcg@10=0.02"]),
         ({"queries": QUERIES, "weighted": False}, ["--queries", QUERIES, "--unweighted"]),
-        ({"queries": QUERIES, "resamples": 500}, ["--queries", QUERIES, "--resamples", "500"]),
-        ({"threads": 1, "format": "trec"}, ["--threads", "1", "--format", "trec"]),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )

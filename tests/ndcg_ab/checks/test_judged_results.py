@@ -1,6 +1,5 @@
 """Systems of whose results none is judged are refused, and a few unjudged results are a warning."""
 
-import pyarrow as pa
 import pytest
 
 import ndcg_ab
@@ -39,14 +38,3 @@ def test_few_judged_is_no_other_spelling() -> None:
     deep = {query: ranking | {f"z{index}": -9.0 - index for index in range(90)} for query, ranking in RANKING.items()}
     codes = {finding.code for finding in ndcg_ab.compare(sparse, {"old": deep}, threads=1).findings}
     assert codes == {"few_judged"}
-
-
-def test_whole_numbers_in_a_frame_are_their_digits() -> None:
-    rows = [(query, index) for query in QUERIES for index in range(1, 9)]
-    numbers = {"query_id": [query for query, _ in rows], "doc_id": [place for _, place in rows]}
-    judged = {query: {str(index): 9 - index for index in range(1, 9)} for query in QUERIES}
-    ranking = pa.table({**numbers, "score": [-float(place) for _, place in rows]})
-    assert ndcg_ab.compare(judged, {"old": ranking}, threads=1).findings == ()
-    padded = {query: {f"{index:04}": index for index in range(1, 9)} for query in QUERIES}
-    with pytest.raises(InputError, match=r"96 of its 96 .* match those of the judgments if leading zeros are removed"):
-        ndcg_ab.compare(padded, {"old": ranking, "new": ranking}, threads=1)

@@ -29,9 +29,6 @@ def findings(rankings: dict, code: str, metric: str = "ndcg@2", judgments: dict 
         return [found for found in order.check_order(engine, [parse(metric)]) if found.code == code]
 
 
-CONDENSED = "ndcg(unjudged=condense)@2"
-
-
 def ranked(*rows: tuple[str, float | None, int]) -> list[Result]:
     return [Result(*row) for row in rows]
 
@@ -55,53 +52,16 @@ def test_ties_below_the_cutoff_do_not_matter() -> None:
     assert found.message.endswith("their order moves the mean of ndcg@3 by less than 0.0001")
 
 
-def test_a_whole_ranking_of_equal_scores() -> None:
-    ranking = {"q1": [Result(f"d{number:03}", 1.0) for number in range(300)], "q2": in_order("a")}
-    judgments = {"q1": {"d000": 1}, "q2": {"a": 1}}
-    (found,) = findings({"new": ranking}, "tied_places", "precision@10", judgments)
-    assert found.count == 10
-    assert "between 0.0500 and 0.1000, expected 0.0517" in found.message  # (0 or .1 or 1/300, and .1) / 2
-
-
 @pytest.mark.parametrize(
     ("q1", "metric"),
-    [
-        ((("a", 3, 1), ("b", 2, 2), ("c", 1, 3)), "ndcg@2"),
-        ((("a", 9, 0), ("b", 8, 1)), "ndcg@2"),  # from 0
-        ((("a", 2, 2), ("b", 2, 1), ("c", 2, 3)), "ndcg@2"),  # ties may stand in any order of ranks
-        ((("a", 3, 10), ("b", 2, 20), ("c", 1, 35)), "ndcg@2"),  # gaps
-        ((("a", 9, 1), ("b", 8, 1), ("c", 7, 3)), "ndcg@3"),  # equal ranks
-        ((("a", 9, 2), ("b", 8, 2), ("c", 7, 2)), "ndcg@3"),
-        ((("a", 1.0, 1), ("b", 2.0, 2)), "ndcg(ties=given)@2"),
-        ((("a", None, 2), ("b", None, 1)), "ndcg@2"),
-    ],
+    [((("a", 1.0, 1), ("b", 2.0, 2)), "ndcg(ties=given)@2"), ((("a", None, 2), ("b", None, 1)), "ndcg@2")],
 )
-def test_ranks_that_agree_are_silent(q1: tuple, metric: str) -> None:
+def test_ranks_that_order_the_results_disagree_with_nothing(q1: tuple, metric: str) -> None:
     assert findings({"new": {"q1": ranked(*q1)}}, "rank_disagrees", metric) == []
 
 
-@pytest.mark.parametrize(
-    ("metric", "judged", "values", "rows"),
-    [  # a tie that the cutoff cuts; a first rank far down by score; what nobody judged is taken out
-        ("ndcg@2", {"e": 3}, (0, 0.6309), (("a", 3, 1), ("e", 1, 2), ("b", 2, 3), ("c", 2, 4), ("d", 2, 5))),
-        ("ndcg@1", {"e": 3}, (0, 1), (("a", 9, 10), ("b", 8, 20), ("c", 7, 30), ("d", 6, 40), ("e", 5, 1))),
-        (CONDENSED, {"a": 1, "b": 3}, (0.7967, 1), (("x", 9, 1), ("y", 8, 2), ("b", 6, 3), ("a", 7, 4))),
-    ],
-)
-def test_what_ranks_move_by_hand(metric: str, judged: dict[str, int], values: tuple, rows: tuple) -> None:
-    (found,) = findings({"new": {"q1": ranked(*rows)}}, "rank_disagrees", metric, {"q1": judged})
-    assert "{} is {:.4f}, by its ranks it would be {:.4f}".format(metric, *values) in found.message
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        (("a", 1.0, 1), ("b", 2.0, 2), ("c", 3.0, 3)),  # scores the wrong way round
-        (("a", 1.0, 10), ("b", 2.0, 20), ("c", 3.0, 35)),  # the same with gaps
-        (("a", 0.1, 1), ("b", 2.0, 2), ("c", 3.0, 3), ("d", 1.0, 4)),  # the first by rank is far down by score
-    ],
-)
-def test_a_disagreement_says_what_it_moves(rows: tuple) -> None:
+def test_a_disagreement_says_what_it_moves() -> None:
+    rows = (("a", 0.1, 1), ("b", 2.0, 2), ("c", 3.0, 3), ("d", 1.0, 4))
     (found,) = findings({"new": {"q1": ranked(*rows), "q2": in_order("a")}}, "rank_disagrees", "rr@3")
     assert found.severity == "warning"
     assert found.count == 1
@@ -155,19 +115,6 @@ def test_a_disagreement_is_other_scores_in_the_top(answers: list[list[tuple[int,
             truth.append(f"s{number:02}")
     found = findings(systems, "rank_disagrees", f"ndcg@{cutoff}", {"q1": {"d0": 1}})
     assert [re.findall(r"\bs\d\d\b", one.message)[:1] for one in found] == [[name] for name in truth]
-
-
-def test_the_deepest_metric_is_looked_at() -> None:
-    rows = {"q1": ranked(("a", 3, 1), ("b", 1, 2), ("c", 2, 3))}
-    outcome = outcome_of({"q1": {"b": 1}}, {"new": rows}, ["ndcg(ties=given)@3", "ndcg@1", "ndcg@3"])
-    assert [found.code for found in outcome.findings if found.code == "rank_disagrees"]
-
-
-def test_too_many_ties_are_counted_and_not_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "BOUNDED", 1)
-    (found,) = findings({"new": {"q1": [Result("a", 1.0), Result("b", 1.0)]}}, "tied_places")
-    assert found.count == 2
-    assert "lies between" not in found.message
 
 
 def test_ties_below_the_cutoff_count_for_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

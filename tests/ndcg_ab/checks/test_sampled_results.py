@@ -38,11 +38,6 @@ def test_what_is_fetched_has_the_value_of_the_whole(metric: str, seed: int) -> N
     assert score_query(parse(metric), fetched(results, 3), judgments) == score_query(parse(metric), results, judgments)
 
 
-def test_ties_with_the_last_place_are_fetched() -> None:
-    results = [Result("a", 3.0), Result("b", 2.0), Result("c", 2.0 + 1e-9), Result("d", 1.0)]
-    assert [row.doc_id for row in fetched(results, 2)] == ["a", "b", "c"]
-
-
 def test_rankings_of_ranks_alone_are_cut_by_rank() -> None:
     assert {row.rank_given for row in fetched(drawn(1, scored=False), 5)} == set(
         sorted(row.rank_given for row in drawn(1) if row.rank_given is not None)[:5]

@@ -1,8 +1,5 @@
 """How grave findings are: `strict`, `findings`, and their options."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 import ndcg_ab
@@ -25,10 +22,6 @@ CODES_THERE = {"unanswered_query", "few_queries", "few_judged", "judged_differs"
 def severities(**settings: object) -> dict[str, str]:
     found = ndcg_ab.compare(JUDGMENTS, SYSTEMS, resamples=100, threads=1, **settings).findings
     return {finding.code: finding.severity for finding in found}
-
-
-def test_as_they_usually_are() -> None:
-    assert severities() == dict.fromkeys(CODES_THERE, "warning")
 
 
 def test_strict_names_all_warnings() -> None:
@@ -77,16 +70,6 @@ def test_what_is_no_severity_of_a_code(options: list[str], words: str) -> None:
     found = invoke([*command, *(word for option in options for word in ("--finding", option))])
     assert found.exit_code == 2
     assert words in found.stderr
-
-
-def test_options_of_compare(tmp_path: Path) -> None:
-    (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 a 1\n")
-    (tmp_path / "a.run").write_text("q1 Q0 a 1 1 t\n")
-    command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"a={tmp_path}/a.run", "--json", "-"]
-    assert invoke([*command, "--strict"]).exit_code == 2
-    found = invoke([*command, "--strict", "--finding", "unanswered_query=ignore"])
-    (row,) = json.loads(found.stdout)["findings"]
-    assert (row["code"], row["severity"]) == ("unanswered_query", "ignored")
 
 
 def test_what_a_source_noticed_is_a_finding() -> None:

@@ -244,18 +244,6 @@ def test_retention(tmp_path: Path) -> None:
     assert bundles.remove_old_bundles(small(tmp_path)) == [], "by default everything stays"
 
 
-def test_a_bundle_that_retention_takes_tonight_is_not_reused(tmp_path: Path) -> None:
-    folders = nights(tmp_path, 3)
-    for folder in folders:
-        mark_published(folder, {})
-    changed_run(tmp_path, 0)
-    before = [datetime(2020, 1, day, tzinfo=UTC) for day in (1, 2)]
-    assert unlogged(small(tmp_path), at=before[0]).bundle == folders[0]
-    night = unlogged(small(tmp_path, retention={"bundles": 1}), at=before[1])
-    assert not night.reused
-    assert night.bundle.exists()
-
-
 def test_a_file_in_the_way_of_the_output_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evaluation = small(tmp_path)
     (tmp_path / "out").write_text("")

@@ -16,7 +16,7 @@ from ndcg_ab.history.bundle import TABLES, read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.pipeline.conclude import extreme_queries
 from ndcg_ab.report import bundle_files
-from tests.repeated import mostly_soaked
+from tests.inputs import write_judgments, write_rankings
 from tests.small_evaluation import plain_page, small, unlogged
 
 pytestmark = pytest.mark.slow
@@ -61,10 +61,9 @@ def kinds_of(path: Path) -> dict[str, str]:
 
 
 BOTH = [(thresholds.QUICKLY_MADE_ROWS, thresholds.FEW_ROWS), (0, -1)]
-MIXED = [(thresholds.QUICKLY_MADE_ROWS, -1), (0, thresholds.FEW_ROWS)]
 
 
-@pytest.mark.parametrize(("most", "few"), [*BOTH, *(pytest.param(*pair, marks=pytest.mark.soak) for pair in MIXED)])
+@pytest.mark.parametrize(("most", "few"), BOTH)
 def test_every_table_has_its_rows(most: int, few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small ones are views of what was pulled, and of others none is."""
     monkeypatch.setattr(thresholds, "QUICKLY_MADE_ROWS", most)
@@ -128,31 +127,19 @@ def larger(folder: Path, queries: int, depth: int) -> Any:
     """An evaluation of random rankings of so many results."""
     chance = random.Random(7)
     evaluation = small(folder)
-    inputs = folder / "inputs"
-    with (inputs / "judgments.qrels").open("w") as file:
-        for query in range(queries):
-            for doc in chance.sample(range(2 * depth), depth // 4):
-                file.write(f"q{query} 0 doc{query}_{doc} {chance.randint(0, 3)}\n")
-    for name in ("old", "new"):
-        with (inputs / f"{name}.run").open("w") as file:
-            for query in range(queries):
-                for rank, doc in enumerate(chance.sample(range(2 * depth), depth), 1):
-                    file.write(f"q{query} Q0 doc{query}_{doc} {rank} {1000 - rank - chance.random():.4f} {name}\n")
+    ids = {f"q{query}": [f"doc{query}_{doc}" for doc in range(2 * depth)] for query in range(queries)}
+    write_judgments(
+        folder / "inputs" / "judgments.qrels",
+        {query: {doc: chance.randint(0, 3) for doc in chance.sample(docs, depth // 4)} for query, docs in ids.items()},
+    )
+    ranked = {name: {query: chance.sample(docs, depth) for query, docs in ids.items()} for name in ("old", "new")}
+    write_rankings(folder / "inputs", ranked)
     return evaluation
 
 
-SIZES = {"20 queries": None, "100 x 100": (100, 100), "300 x 50": (300, 50), "500 x 300": (500, 300)}
-
-
-@pytest.mark.parametrize(
-    "metrics", mostly_soaked([["ndcg@10"], ["ndcg@10", "ap", "rbp"]], kept=[["ndcg@10"]]), ids=" ".join
-)
-@pytest.mark.parametrize("size", mostly_soaked(SIZES, kept=["300 x 50"]))
-def test_a_bundle_takes_no_more_than_three_times_its_input(size: str, metrics: list[str], tmp_path: Path) -> None:
+def test_a_bundle_takes_no_more_than_three_times_its_input(tmp_path: Path) -> None:
     """The page among it; metrics that look at whole rankings keep more."""
-    shape = SIZES[size]
-    evaluation = small(tmp_path) if shape is None else larger(tmp_path, *shape)
-    bundle = unlogged(evaluation.model_copy(update={"metrics": metrics})).bundle
+    bundle = unlogged(larger(tmp_path, 300, 50)).bundle
     given = sum((tmp_path / "inputs" / name).stat().st_size for name in ("judgments.qrels", "old.run", "new.run"))
     taken = {path.name: path.stat().st_size for path in bundle.rglob("*") if path.is_file()}
     assert taken["report.html"] > 50_000

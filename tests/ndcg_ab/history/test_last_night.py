@@ -1,6 +1,5 @@
 """Every system against itself in the previous evaluation: what it lost, why, and that it is told once."""
 
-import functools
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,6 @@ from ndcg_ab.results.ledger import SCORED, LedgerRow
 from ndcg_ab.trackers.mlflow.values import parent_tags, parent_values, system_values
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.printing import print_to_text
-from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, nights, rows_of, small, unlogged
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
@@ -125,62 +123,26 @@ def regraded(lines: list[str]) -> list[str]:
     return [line.rsplit(maxsplit=1)[0] + " 1" for line in lines]
 
 
-def fewer(lines: list[str]) -> list[str]:
-    return [line for line in lines if not line.startswith("bread ")]
-
-
-CHANGES: dict[str, tuple[Callable[[Path], None], dict[str, Any], dict[str, tuple[str, ...]], str]] = {
-    "judgments alone": (
-        lambda folder: rewrite(folder, "judgments.qrels", regraded),
-        {},
-        {"old": ("judgments",), "new": ("judgments",)},
-        "not the ranker's: its ranking is the same",
-    ),
-    "judgments and a ranking": (
-        lambda folder: (rewrite(folder, "judgments.qrels", regraded), rewrite(folder, "new.run", without_answers(12))),
-        {},
-        {"old": ("judgments",), "new": ("ranking", "judgments")},
-        " from 70 changed judgments",
-    ),
-    "fewer queries": (
-        lambda folder: rewrite(folder, "judgments.qrels", fewer),
-        {},
-        {"old": ("judgments",), "new": ("judgments",)},
-        "queries: 0 new, 1 gone",
-    ),
-    "the threshold": (lambda folder: None, {"statistics": {"alpha": 0.1}}, {"old": (), "new": ()}, "nothing changed"),
-}
-
-
 @pytest.fixture(scope="module")
-def after_changes(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], bundles.Bundle]:
-    """The night after one of CHANGES."""
-
-    @functools.cache
-    def made(what: str) -> bundles.Bundle:
-        change, settings, *_ = CHANGES[what]
-        folder = tmp_path_factory.mktemp("changed")
-        nights(folder, 1)
-        change(folder)
-        return night(folder, 2, **settings)
-
-    return made
+def after_both(tmp_path_factory: pytest.TempPathFactory) -> bundles.Bundle:
+    """The night after one whose judgments and ranking `new` were others."""
+    folder = tmp_path_factory.mktemp("changed")
+    nights(folder, 1)
+    rewrite(folder, "judgments.qrels", regraded)
+    rewrite(folder, "new.run", without_answers(12))
+    return night(folder, 2)
 
 
-@pytest.mark.parametrize("what", mostly_soaked(CHANGES, kept=["judgments and a ranking"]))
-def test_only_a_changed_ranking_counts_against_a_ranker(
-    what: str, after_changes: Callable[[str], bundles.Bundle]
-) -> None:
-    _, _, changed, said = CHANGES[what]
-    bundle = after_changes(what)
-    found = since(bundle)
+def test_only_a_changed_ranking_counts_against_a_ranker(after_both: bundles.Bundle) -> None:
+    found = since(after_both)
+    changed = {"old": ("judgments",), "new": ("ranking", "judgments")}
     assert {each.system_id: each.changed for each in found.systems} == changed
-    assert said in printed(found)
+    said = printed(found)
+    assert " from 70 changed judgments" in said and "not the ranker's: its ranking is the same" in said
     families = {row.candidate: (row.family, row.exploratory) for row in found.comparisons}
-    own = {name: (SINCE_LAST, False) if "ranking" in kinds else (SAME_RANKING, True) for name, kinds in changed.items()}
-    assert families == {name: family for name, family in own.items() if changed[name]}
-    assert {row.candidate for row in found.dropped} == ({"new"} if "ranking" in what else set())
-    assert bundle.outcome.gate == ("failed" if "ranking" in what else "passed")
+    assert families == {"old": (SAME_RANKING, True), "new": (SINCE_LAST, False)}
+    assert {row.candidate for row in found.dropped} == {"new"}
+    assert after_both.outcome.gate == "failed"
 
 
 def deeper(lines: list[str]) -> list[str]:
@@ -203,14 +165,12 @@ def test_new_judgments_are_no_drop_of_a_ranking(tmp_path: Path) -> None:
     assert since(bundle).dropped == [] and bundle.outcome.gate == "passed"
 
 
-def test_a_drop_is_as_large_with_new_judgments_as_without(
-    tmp_path: Path, after_changes: Callable[[str], bundles.Bundle]
-) -> None:
+def test_a_drop_is_as_large_with_new_judgments_as_without(tmp_path: Path, after_both: bundles.Bundle) -> None:
     """Both changes in one night find of the ranking what they find when the judgments changed the night before."""
     rewrite(tmp_path, "judgments.qrels", regraded)
     night(tmp_path, 1)
     rewrite(tmp_path, "new.run", without_answers(12))
-    found = [since(bundle) for bundle in (after_changes("judgments and a ranking"), night(tmp_path, 2))]
+    found = [since(bundle) for bundle in (after_both, night(tmp_path, 2))]
     rows = [next(row for row in each.comparisons if row.candidate == "new") for each in found]
     assert rows[0] == rows[1] and rows[0].conclusion is Verdict.REGRESSED
     assert found[0].lost == found[1].lost

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from ndcg_ab import evaluate
-from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_tables
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import bundle as bundles
-from ndcg_ab.history import database
 from ndcg_ab.history.bundle import read_bundle, read_content
 from ndcg_ab.history.timeline import read_timeline
 from ndcg_ab.pipeline import Context
@@ -64,19 +62,6 @@ def test_both_stores_come_to_the_same(two: tuple[Path, list[Context]], folder: P
     in_memory = evaluate(configured(folder, ["alike"], metrics=["rr"]))._outcome
     kept = read_bundle(two[1][0].bundle).outcome
     assert dataclasses.replace(kept, gates=()).to_json() == in_memory.to_json()
-
-
-def test_the_history_has_every_night_s_costs(two: tuple[Path, list[Context]], folder: Path) -> None:
-    output, performed = two
-    evaluation: Evaluation = configured(folder, ["alike"], output=output)
-    costs = read_bundle(performed[0].bundle).outcome.costs
-    assert costs is not None
-    with database.open_history_for(database.history_path(evaluation)) as past:
-        rows = past.rows("cost", ("ordinal", "system_id", "statistic", "value"), where={"system_id": "alike"})
-        differing = past.rows("cost_difference", ("ordinal", "candidate", "statistic", "conclusion"))
-    of_alike = [row for row in costs.values if row.system_id == "alike"]
-    assert sorted(rows) == sorted((night, "alike", row.statistic, row.value) for night in (1, 2) for row in of_alike)
-    assert (2, "alike", "p95", "not_worse") in differing
 
 
 def test_the_timeline_of_a_cost(two: tuple[Path, list[Context]], folder: Path) -> None:

@@ -17,6 +17,7 @@ from ndcg_ab.history.working_folder import nominal_time, working_folder
 from ndcg_ab.pipeline import Context, run_stages, stages
 from ndcg_ab.pipeline import pulls as pull_stages
 from ndcg_ab.runs import folder as folder_store
+from ndcg_ab.runs import folder as run_folder
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.judgments import gathering as judgments
@@ -274,22 +275,14 @@ def swap(entry: Path) -> None:
     (entry / known_inputs.ENTRY).write_text(json.dumps(told))
 
 
-DAMAGE: dict[str, Callable[[Path], Any]] = {
-    "a table cut short": truncate,
-    "a table that is gone": lambda entry: (entry / known_inputs.TABLE).unlink(),
-    "another digest": swap,
-    "no JSON": lambda entry: (entry / known_inputs.ENTRY).write_text("{"),
-    "JSON of another kind": lambda entry: (entry / known_inputs.ENTRY).write_text("[]"),
-    "nothing in it": lambda entry: [path.unlink() for path in entry.iterdir()],
-}
-
-SAID = {
-    "a table cut short": "is damaged (its table was changed): it is removed, and made again",
-    "a table that is gone": "is damaged (No such file or directory)",
-    "another digest": "is damaged (it was changed)",
-    "no JSON": "is damaged (it holds something else)",
-    "JSON of another kind": "is damaged (it holds something else)",
-    "nothing in it": "is damaged (No such file or directory)",
+# how -> what is done to an entry, what is said
+DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "a table cut short": (truncate, "(its table was changed): it is removed, and made again"),
+    "a table that is gone": (lambda entry: (entry / known_inputs.TABLE).unlink(), "(No such file or directory)"),
+    "another digest": (swap, "(it was changed)"),
+    "no JSON": (lambda entry: (entry / known_inputs.ENTRY).write_text("{"), "(it holds something else)"),
+    "JSON of another kind": (lambda entry: (entry / known_inputs.ENTRY).write_text("[]"), "(it holds something else)"),
+    "nothing in it": (lambda entry: [path.unlink() for path in entry.iterdir()], "(No such file or directory)"),
 }
 
 
@@ -300,12 +293,13 @@ def test_what_is_damaged_is_read_anew_which_is_said(
     evaluation = small(tmp_path)
     first = pulls(evaluation)
     read.clear()
+    damage, told = DAMAGE[how]
     for entry in entries(evaluation):
-        DAMAGE[how](entry)
+        damage(entry)
     assert pulls(evaluation, 1) == first and set(read) == set(FILES)
     said = capsys.readouterr().err.splitlines()
     store = known_inputs.cache_folder(evaluation)
-    assert all(line.startswith(f"ndcg-ab: {store}/") and SAID[how] in line for line in said)
+    assert all(line.startswith(f"ndcg-ab: {store}/") and f"is damaged {told}" in line for line in said)
     assert len(said) == len(FILES)
     read.clear()
     again = pulls(evaluation, 2)
@@ -374,13 +368,6 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     assert entries(evaluation) == []
 
 
-def test_nothing_is_kept_where_nothing_may_be(read: list[str], tmp_path: Path) -> None:
-    evaluation = small(tmp_path, retention={"inputs": "0B"})
-    pulls(evaluation)
-    pulls(evaluation, 1)
-    assert read.count("old.run") == 2 and not known_inputs.cache_folder(evaluation).exists()
-
-
 def test_no_table_of_a_kept_entry_holds_more_than_its_rows(tmp_path: Path) -> None:
     """Nor does what is known of it: a password in an address would stand there for good."""
     evaluation = small(tmp_path)
@@ -392,3 +379,27 @@ def test_no_table_of_a_kept_entry_holds_more_than_its_rows(tmp_path: Path) -> No
 def test_the_moment_of_a_working_folder() -> None:
     names = (".20261121T020000Z.partial", ".20261121T020000Z-2.partial")
     assert {nominal_time(Path(name)) for name in names} == {FIRST}
+
+
+# ---- a reduced ranking is taken again only if all that it was made with is the same
+
+
+MORE = [{"file": "judgments.qrels"}]
+CHANGED: dict[str, dict[str, Any]] = {
+    "how judges are combined": {"combine": "median"},
+    "which judgment counts": {"judgments_precedence": "first"},
+    "a metric": {"metrics": ["ndcg@5"]},
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_another_key(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_folder, "digest_of_file", lambda path: f"digest of {path.name}")
+    usual = small(tmp_path, more_judgments=MORE)
+    other = usual.model_copy(update=CHANGED[what])
+    folders = [tmp_path / str(number) for number in range(3)]
+    for folder in folders:
+        folder.mkdir()
+    pairs = zip((usual, usual, other), folders, strict=True)
+    about = [RunFolder(evaluation, folder).reduction_key_parts() for evaluation, folder in pairs]
+    assert about[0] == about[1] != about[2]

@@ -1,7 +1,8 @@
 """A full disk and memory that runs out, at every step of a night: the history stands, and nothing lies about."""
 
+import contextlib
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase
-from ndcg_ab.engines.duckdb import files as duckdb_files
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.flows.cli.exit_codes import UNUSABLE, report_error
 from ndcg_ab.history import bundle as bundles
@@ -100,23 +100,16 @@ def test_what_runs_out_at_any_step_costs_that_night_alone(
 def whole_without_its_row(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bundle is in its place, and the transaction cannot be ended: the next to open the history enters it."""
 
-    class Full(GrowingDatabase):
-        def transaction(self) -> Any:
-            found = super().transaction()
+    transaction = GrowingDatabase.transaction
 
-            class Failing:
-                def __enter__(self) -> None:
-                    found.__enter__()
-
-                def __exit__(self, *what: Any) -> None:
-                    error = duckdb.TransactionException("Failed to commit: No space left on device")
-                    found.__exit__(type(error), error, None)
-                    raise error
-
-            return Failing()
+    @contextlib.contextmanager
+    def full(database: GrowingDatabase) -> Iterator[None]:
+        with transaction(database):
+            yield
+            raise duckdb.TransactionException("Failed to commit: No space left on device")
 
     with monkeypatch.context() as planted, pytest.raises(InputError, match=r"is whole.*the next run enters it"):
-        planted.setattr(duckdb_files, "GrowingDatabase", Full)
+        planted.setattr(GrowingDatabase, "transaction", full)
         unlogged(evaluation)
     assert len(bundles.finished_bundles(evaluation.output_directory / "small")) == 2
     assert len(tables_of(evaluation)["evaluation"]) == 1

@@ -19,7 +19,7 @@ from ndcg_ab.sources.base import CostRequest
 from ndcg_ab.sources.costs import CostRecord, measurement_text
 from ndcg_ab.sources.http import client as http_client
 from ndcg_ab.sources.http.exchange import AnswerReader, QueryError, Request
-from tests.loopback import Asked, Said, serving
+from tests.loopback import Asked, Loopback, Said, serving
 
 QUERIES = {f"q{number}": f"text {number}" for number in range(1, 9)}
 HITS = {"hits": [{"id": "a"}, {"id": "b"}], "took": 7, "usage": {"total_tokens": 11}}
@@ -36,15 +36,17 @@ def all_rows(found: Pulled) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in found.costs.columns), strict=True))
 
 
+def http_source(server: Loopback, **keys: Any) -> HttpSource:
+    given = {"url": server.address, "parameters": {"q": "{query}"}, "concurrency": 1, "costs": COST_PATHS, **keys}
+    return HttpSource(http=HttpRequest.model_validate(given))
+
+
 def pull_with_costs(
     answer: Callable[[Asked], Said], costs: CostRequest | None, **keys: Any
 ) -> tuple[Pulled, list[str]]:
     """What was pulled, and the texts as they were asked for."""
-    folder = keys.pop("folder", None)
     with serving(answer) as server:
-        given = {"url": server.address, "parameters": {"q": "{query}"}, "concurrency": 1, "costs": COST_PATHS, **keys}
-        described = HttpSource(http=HttpRequest.model_validate(given))
-        return pull_source(described, RANKING, Path(), QUERIES, folder=folder, costs=costs), server.texts
+        return pull_source(http_source(server, **keys), RANKING, Path(), QUERIES, costs=costs), server.texts
 
 
 def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,17 +118,10 @@ def test_answers_of_an_earlier_attempt_keep_their_costs(tmp_path: Path) -> None:
 
     asked = CostRequest(("took_ms",), seed=1)
     with serving(broken_once) as server:
-        given = {
-            "url": server.address,
-            "parameters": {"q": "{query}"},
-            "concurrency": 1,
-            "costs": COST_PATHS,
-            "retries": 0,
-        }
-        described = HttpSource(http=HttpRequest.model_validate(given))
+        source = http_source(server, retries=0)
         with pytest.raises(UnavailableError):
-            pull_source(described, RANKING, Path(), QUERIES, folder=tmp_path, costs=asked)
-        found = pull_source(described, RANKING, Path(), QUERIES, folder=tmp_path, costs=asked)
+            pull_source(source, RANKING, Path(), QUERIES, folder=tmp_path, costs=asked)
+        found = pull_source(source, RANKING, Path(), QUERIES, folder=tmp_path, costs=asked)
     assert sorted(value for _, _, value, _ in rows(found)) == [1, 2, 3, 4, 6, 7, 8, 9]
     assert len(server.asked) == 9
 
@@ -239,16 +234,6 @@ TABLE = "query_id,doc_id,score,latency_ms\nq1,a,2,12.5\nq1,b,1,12.5\nq2,a,1,30\n
 def read(text: str, folder: Path, name: str = "r.csv", **keys: Any) -> Pulled:
     (folder / name).write_text(text)
     return pull_source(FileSource(file=Path(name), **keys), RANKING, folder, costs=CostRequest(("latency_ms",)))
-
-
-def test_a_file_brings_a_column(tmp_path: Path) -> None:
-    found = read(TABLE, tmp_path)
-    assert rows(found) == [("q1", "latency_ms", 12.5, False), ("q2", "latency_ms", 30.0, False)]
-    without = "query_id,doc_id,score\nq1,a,2\nq1,b,1\nq2,a,1\n"
-    (tmp_path / "plain.csv").write_text(without)
-    plain = pull_source(FileSource(file=Path("plain.csv")), RANKING, tmp_path)
-    assert plain.digest == found.digest
-    assert measurement_text(found.costs) == "read from the column latency_ms"
 
 
 def test_columns_of_other_names_are_still_mapped(tmp_path: Path) -> None:

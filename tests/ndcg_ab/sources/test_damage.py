@@ -21,14 +21,10 @@ import pyarrow.parquet as papq
 import pytest
 from pyarrow import feather, ipc
 
-from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.base import PullRequest
-from ndcg_ab.sources.registry import make_source
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults
-from ndcg_ab.sources.tables.schema import RANKING
 from tests.inputs import write_database
-from tests.readings import reduce_ranking
+from tests.readings import read_ranking, reduce_ranking
 
 QUERIES, DEPTH = 12, 25
 ROWS = [
@@ -104,22 +100,11 @@ CONTAINERS = {
 }
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    if path.suffix in (".db", ".duckdb"):
-        query = "select query_id, doc_id, score from hit order by rowid"
-        described: Any = DatabaseSource.model_validate({"database": str(path), "query": query})
-    else:
-        described = FileSource.model_validate({"file": path})
-    table = make_source(described, path.parent).answer(RANKING, PullRequest({})).table
-    rows: list[dict[str, Any]] = table.select(["query_id", "doc_id", "score"]).to_pylist()
-    return rows
-
-
 def read_if_whole(path: Path, content: bytes) -> list[dict[str, Any]]:
     """Return the rows of a file with this content, those of the undamaged file if it is refused."""
     path.write_bytes(content)
     try:
-        return read(path)
+        return read_ranking(path)
     except InputError:
         return ROWS
 
@@ -129,7 +114,7 @@ def test_a_cut_container_is_refused_or_read_as_it_was(name: str, tmp_path: Path)
     container = CONTAINERS[name]
     path = tmp_path / container.name
     container.write(path)
-    assert read(path) == ROWS
+    assert read_ranking(path) == ROWS
     content = path.read_bytes()
     size = len(content)
     for length in (1, 10, size // 4, size // 2, 3 * size // 4, size - 100, size - 9, size - 8, size - 4, size - 1):
@@ -160,7 +145,7 @@ def test_both_ways_through_parquet_look_at_the_checksums(tmp_path: Path) -> None
     content[scores.data_page_offset + scores.total_compressed_size - 1] ^= 1
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"the Parquet file is broken, write it again: .*CRC"):
-        read(path)
+        read_ranking(path)
     assert reduce_ranking(path, "parquet", {}, NeededResults(5, frozenset())) is None
 
 
@@ -180,4 +165,4 @@ def test_counts_of_a_footer_that_disagree_are_refused(at: int, tmp_path: Path) -
     papq.write_table(table, path, store_schema=False, write_statistics=False)
     path.write_bytes(count_in_footer(path.read_bytes(), len(ROWS), len(ROWS) - 49, at))
     with pytest.raises(InputError, match="the Parquet file is broken, write it again: it promises"):
-        read(path)
+        read_ranking(path)

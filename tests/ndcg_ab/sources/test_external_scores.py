@@ -69,16 +69,6 @@ def test_in_memory_they_are_tables_or_what_pytrec_eval_gives(tmp_path: Path) -> 
         assert parts(ScoresSource(file=in_memory_file("scores['a']", data), system="a")) == (OF_A, {})
 
 
-def test_the_digest_is_of_the_content(tmp_path: Path) -> None:
-    """The same in any order and any format; another value, another digest."""
-    digests = []
-    for name, text in {"a.eval": TREC_EVAL, "b.json": '{"2": {"map": 0.25}, "1": {"map": 0.5}}',
-                       "c.eval": TREC_EVAL.replace("0.25", "0.26")}.items():  # fmt: skip
-        (tmp_path / name).write_text(text)
-        digests.append(pull_source(ScoresSource(file=tmp_path / name, system="a"), PULLED, Path()).digest)
-    assert digests[0] == digests[1] != digests[2]
-
-
 COLUMN_OF_A = "query_id,map\n1,0.5\n2,0.25\n"
 
 
@@ -99,12 +89,6 @@ def test_a_column_for_each_system_or_metric(text: str, system: str | None, expec
 def test_a_table_in_memory_has_a_column_for_each_system() -> None:
     file = in_memory_file("scores", pa.table({"query_id": ["1"], "a": [0.5], "b": [1.0]}))
     assert parts(ScoresSource(file=file)) == ({("a", "1", "value"): 0.5, ("b", "1", "value"): 1.0}, {})
-
-
-def test_lines_are_recognised_whatever_the_file_is_called(tmp_path: Path) -> None:
-    """What the lines hold counts, not the name of the file."""
-    for name in ("a.csv", "a.tsv", "a.json", "a.txt"):
-        assert read(tmp_path / name, TREC_EVAL, system="a") == (OF_A, {})
 
 
 CASES = shared().parent / "cases" / "forms" if shared() is not None else Path("none")  # type: ignore[union-attr]
@@ -131,14 +115,3 @@ def test_what_is_refused_says_where(what: str, tmp_path: Path) -> None:
         read(tmp_path / name, text, system=system)
     assert str(tmp_path / name) in str(error.value)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [f"query_id,{'9' * 5000},other\nq1,x,1\n", f"system_id,query_id,metric,value\n{'s' * 5000},q1,m,1\nb,q1,m,1\n"],
-)
-def test_long_names_are_shortened_in_messages(text: str, tmp_path: Path) -> None:
-    (tmp_path / "v.csv").write_text(text)
-    with pytest.raises(InputError) as caught:
-        pull_source(ScoresSource(file=Path("v.csv"), system="a"), PULLED, tmp_path)
-    assert len(str(caught.value).removeprefix(str(tmp_path))) < 500

@@ -87,11 +87,6 @@ def test_an_error_of_one_query_names_it(tmp_path: Path) -> None:
         rows(source_of(tmp_path, text, per_query=True), tmp_path)
 
 
-def test_a_function_can_yield_query_after_query(tmp_path: Path) -> None:
-    text = "def search(queries):\n    for query_id, text in queries.items():\n        yield query_id, [(text, 2)]"
-    assert rows(source_of(tmp_path, text), tmp_path) == [("q1", "one", 2.0), ("q2", "two", 2.0)]
-
-
 def test_modules_beside_the_configuration_are_found_from_inside_functions(tmp_path: Path) -> None:
     helper = f"helper{next(MODULES)}"
     (tmp_path / f"{helper}.py").write_text("SCORE = 3")

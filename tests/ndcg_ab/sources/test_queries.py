@@ -52,21 +52,6 @@ def test_a_text_alone_is_the_title_and_ids_may_be_numbers() -> None:
     assert [(row["doc_id"], row["title"]) for row in found] == [("7", "Seven"), ("a", "First")]
 
 
-def test_columns_with_other_names_and_columns_that_lack(tmp_path: Path) -> None:
-    path = tmp_path / "d.csv"
-    path.write_text("id,name,more\n1,One,x\n2,Two,y\n")
-    found = read_documents(documents(path, columns={"doc_id": "id", "title": "name"}), pa.chunked_array([["2"]]))
-    assert found.to_pylist() == [{"doc_id": "2", "title": "Two", "url": None}]
-
-
-def test_a_row_that_only_the_careful_way_reads(tmp_path: Path) -> None:
-    """A number as a title in one line, a text in the next."""
-    path = tmp_path / "d.jsonl"
-    path.write_text('{"doc_id": 1, "title": 12}\n{"doc_id": "2", "title": "Two"}\n{"doc_id": "3"}\n')
-    found = read_documents(documents(path), pa.chunked_array([["1", "2", "3"]])).to_pylist()
-    assert [(row["doc_id"], row["title"]) for row in found] == [("1", "12"), ("2", "Two"), ("3", None)]
-
-
 REFUSED = [
     ("d.csv", "key,title\n1,One\n", "d.csv: there is no column 'doc_id' for doc_id (columns: key, title); say"),
     ("d.csv", "doc_id,title\n1,One\n,Two\n", "d.csv, line 3: doc_id is empty: every row needs one"),
@@ -85,11 +70,6 @@ def test_is_refused(tmp_path: Path, name: str, text: str | None, said: str) -> N
     with pytest.raises(InputError) as refused:
         read_documents(documents(tmp_path / name), pa.chunked_array([["1"]]))
     assert str(refused.value).startswith(f"{tmp_path}/{said}") and "\n" not in str(refused.value)
-
-
-def test_what_nobody_asks_for_may_be_there_twice(tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("doc_id,title\n1,One\n2,Two\n2,Deux\n1,One\n")
-    assert len(read_documents(documents(tmp_path / "d.csv"), pa.chunked_array([["1"]]))) == 1
 
 
 def test_a_field_that_is_none_is_refused() -> None:

@@ -17,7 +17,6 @@ from ndcg_ab import InputError, compare
 from ndcg_ab.testing import assert_not_worse
 from ndcg_ab.testing.baselines import RankingBaseline
 from tests.paths import DATA, ROOT
-from tests.repeated import mostly_soaked
 
 pytestmark = pytest.mark.slow
 
@@ -91,18 +90,16 @@ def test_a_baseline_is_asked_for_made_held_and_replaced(suite: Suite, pytester: 
     assert f"\n{first[0]}\t{first[2]}\t1\n" in path.read_text() != before
 
 
-@pytest.mark.parametrize("workers", mostly_soaked(["1", "2"], kept=["1"]))
-def test_workers_write_a_baseline_whole(workers: str, suite: Suite, pytester: pytest.Pytester) -> None:
+def test_a_worker_writes_a_baseline_whole(suite: Suite, pytester: pytest.Pytester) -> None:
     second = TEST.format(judgments=str(JUDGMENTS)).replace("test_search", "test_again")
     pytester.makepyfile(test_again=second)
-    made = suite(NEW, "--update-rankings", "-n", workers)
+    made = suite(NEW, "--update-rankings", "-n", "1")
     made.assert_outcomes(passed=2)
     made.stdout.fnmatch_lines(["ndcg-ab: baseline written: tests/baselines/shop.top5.tsv"])
     suite(NEW).assert_outcomes(passed=2)
 
 
-@pytest.mark.parametrize("workers", mostly_soaked(["0", "1"], kept=["1"]))
-def test_what_passes_undecided_stands_in_the_summary(workers: str, suite: Suite, pytester: pytest.Pytester) -> None:
+def test_what_passes_undecided_stands_in_the_summary(suite: Suite, pytester: pytest.Pytester) -> None:
     """Without the fixture, and in a worker of pytest-xdist, too; the test that is identical says nothing."""
     swapped = {f"q{n}": {"good": 1.0, "bad": 2.0} if n % 2 else {"good": 2.0, "bad": 1.0} for n in range(20)}
     text = f"""
@@ -119,7 +116,7 @@ def test_what_passes_undecided_stands_in_the_summary(workers: str, suite: Suite,
         assert_not_worse(JUDGMENTS, SWAPPED, SWAPPED, metrics="ndcg@2")
     """
     path = pytester.makepyfile(test_reversed=text)
-    found = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-n", workers, path)
+    found = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-n", "1", path)
     found.assert_outcomes(passed=2)
     (line,) = [line for line in found.outlines if line.startswith("ndcg-ab: ")]
     assert line.startswith(
@@ -198,10 +195,7 @@ def test_an_order_of_equal_scores_that_cannot_be_kept_is_refused(metrics: list[s
         kept(tmp_path, TIED, metrics)
 
 
-LOOKING = [["ndcg@3"], ["rr", "recall@3"], ["ndcg(ideal=local,ties=doc_id_asc)@3"]]
-
-
-@pytest.mark.parametrize("metrics", mostly_soaked(LOOKING, kept=LOOKING[1:]))
+@pytest.mark.parametrize("metrics", [["rr", "recall@3"], ["ndcg(ideal=local,ties=doc_id_asc)@3"]])
 def test_the_kept_ranking_has_the_values_of_the_ranking(metrics: list[str], tmp_path: Path) -> None:
     """With many equal scores, too, every query has the value that it had."""
     rough: dict[str, dict[str, float]] = {}
@@ -234,12 +228,6 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
         r"was changed since it was written \(has 30 rows, its digest is that of: '# 95 rows'\): write it",
     ),
     "without its first query": (lambda text: text.replace("bread", "broad"), "was changed .*has 95 rows"),
-    "two documents changed over": (
-        lambda text: (
-            text.replace("bread-song", "x").replace("bread-rye", "bread-song").replace("\tx\t", "\tbread-rye\t")
-        ),
-        "was changed",
-    ),
     "negative ranks": (lambda text: re.sub(r"\t(\d)\n", r"\t-\1\n", text), "rank"),
     "ranks from 2": (lambda text: re.sub(r"\t(\d)\n", r"\t2\1\n", text), "has rank 21, and 1 must be there"),
     "a gap": (lambda text: text.replace("\t3\n", "\t7\n", 1), "has rank 7, and 3 must be there"),
@@ -285,10 +273,7 @@ def test_ends_of_lines_of_another_system_are_no_damage(whole: Path, tmp_path: Pa
     baseline(tmp_path).assert_not_worse(JUDGMENTS, NEW, metrics="ndcg@5")
 
 
-OTHER_DIGEST = "# 96 rows\n0000  shop.top5.tsv\n"
-
-
-@pytest.mark.parametrize("digest", mostly_soaked([None, "", "# 95 rows\n", OTHER_DIGEST], kept=[None, OTHER_DIGEST]))
+@pytest.mark.parametrize("digest", [None, "# 96 rows\n0000  shop.top5.tsv\n"])
 def test_a_baseline_without_its_digest_is_refused_until_it_is_written_again(
     digest: str | None, whole: Path, tmp_path: Path
 ) -> None:

@@ -4,7 +4,6 @@ On the seventh, Spark, a query takes seconds: one is run in the session of tests
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import TypeVar
 
@@ -15,9 +14,8 @@ from ndcg_ab.warehouse.dialects import DIALECTS, Tables
 from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
-from tests.laboratory import sql_scores
 from tests.strategies import CUTOFFS, numbered
-from tests.warehouse_values import ODD, WRONG, Warehouse, all_tables, assert_equal, drawn_inputs, expected
+from tests.warehouse_values import ODD, WRONG, Warehouse, all_tables, assert_equal, expected
 from tests.warehouses import WAREHOUSES
 
 T = TypeVar("T")
@@ -99,13 +97,6 @@ def test_every_value_is_ours_in_every_database(warehouse: Warehouse) -> None:
         assert_ours(warehouse, parse(name), name)
 
 
-@pytest.mark.slow
-def test_the_sql_of_an_evaluation_says_the_same() -> None:
-    found = sql_scores(drawn_inputs().judgments, drawn_inputs().rankings, METRICS)
-    of_core = {(*place, parse(name).name): value for name in METRICS for place, value in expected(name).items()}
-    assert found == pytest.approx(of_core, rel=1e-12, abs=1e-12)
-
-
 def drawn(count: int) -> list[Metric]:
     """Metrics in combinations that nobody thought of; but those that refuse the data."""
     found = {metric.name: metric for number in range(count) for metric in [numbered(number, CUTOFFS)]}
@@ -159,18 +150,6 @@ def test_names_of_every_kind(warehouse: Warehouse) -> None:
     found = warehouse.values(parse("ndcg@3"), each_its_own)
     assert found["a", "right"] == found["b c", "right"] == 1.0
     assert {system for system, _ in found} == {"a", "b c"}
-
-
-@pytest.mark.slow
-def test_a_planted_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without `collate` ids would be compared as the columns of the tables say."""
-    from ndcg_ab.warehouse import dialects
-
-    with WAREHOUSES["sqlite"](all_tables(), Path()) as run:
-        assert_equal(Warehouse("sqlite", run).values(parse("ndcg@10")), "ndcg@10")
-        monkeypatch.setitem(dialects.DIALECTS, "sqlite", dialects.Dialect("SQLite", "text", "real"))
-        with pytest.raises(AssertionError):
-            assert_equal(Warehouse("sqlite", run).values(parse("ndcg@10")), "ndcg@10")
 
 
 def test_what_cannot_be_said() -> None:

@@ -10,10 +10,8 @@ from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource, PythonSource
-from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull_source
-from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED
 from tests.paths import ROOT
 
 SYSTEMS: list[dict[str, Any]] = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "runs/new.csv"}]
@@ -41,70 +39,9 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
     assert found.judgments.source == FileSource(file=Path("qrels"))
     assert found.systems[0].source == FileSource(file=Path("old.run"))
     assert (found.baseline_name, found.metrics, found.queries) == ("old", ["ndcg@10"], None)
-    assert found.statistics.model_dump() == {
-        "alpha": 0.05,
-        "resamples": DEFAULT_RESAMPLES,
-        "seed": DEFAULT_SEED,
-        "smallest_effect": None,
-        "weighted": None,
-        "clustered": None,
-        "cluster_prefix": None,
-        "all_pairs": False,
-        "ranges": {},
-        "bounds": True,
-        "label_factor": 1.2,
-    }
     assert (found.secondary_metrics, found.guardrails, found.slices.by) == ([], {}, [])
     assert (found.resources.threads, found.resources.memory_limit) == (None, None)
     assert found.output_directory == tmp_path.resolve() / "ndcg-ab-results"
-
-
-def test_what_is_written_in_another_way_than_it_is_kept(tmp_path: Path) -> None:
-    text = """
-name: nightly-1.2_b
-judgments: {file: j.txt, format: csv, columns: {query_id: qid, doc_id: url, grade: rating}}
-queries: q.tsv
-systems:
-  - {name: old, file: old.txt, format: jsonl, columns: {score: similarity}, version: v1}
-  - {name: new, python: "search.engine:find", arguments: {depth: 5, options: {fast: true}}, version: 2026-11-20}
-baseline: new
-metrics: [rr]
-secondary_metrics: [recall@5, dcg@10]
-guardrails: {nDCG@3: 0.1}
-statistics: {smallest_effect: {RR: 0.2}, ranges: {dcg@10: [0, 20]}}
-resources: {threads: 2, memory_limit: 1.5 GB}
-"""
-    found = read_text_as_config(tmp_path, text)
-    columns = {"query_id": "qid", "doc_id": "url", "grade": "rating"}
-    assert found.judgments.source == FileSource(file=Path("j.txt"), format="csv", columns=columns)
-    old, new = (system.source for system in found.systems)
-    assert old == FileSource(file=Path("old.txt"), format="jsonl", columns={"score": "similarity"})
-    assert new == PythonSource(python="search.engine:find", arguments={"depth": 5, "options": {"fast": True}})
-    assert [system.version for system in found.systems] == ["v1", "2026-11-20"], "a date needs no quotes"
-    assert (found.baseline_name, found.secondary_metrics) == ("new", ["recall@5", "dcg@10"])
-    assert (found.guardrails, found.statistics.smallest_effect) == ({"ndcg@3": 0.1}, {"rr": 0.2})
-    assert (found.statistics.ranges, found.resources.memory_limit) == ({"dcg@10": (0, 20)}, "1.5 GB")
-    assert Evaluation.model_validate(found.model_dump(mode="json")) == found, "it survives its own JSON"
-
-
-def test_paths_start_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "conf").mkdir()
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "conf" / "c.yaml").write_text(with_keys(output="../results", queries="/data/q.tsv"))
-    found = read_config(Path("conf/c.yaml"))
-    monkeypatch.chdir("/")
-    assert found.path(found.judgments.file) == tmp_path.resolve() / "conf" / "qrels"
-    assert found.output_directory == tmp_path.resolve() / "results"
-    assert found.queries is not None
-    assert found.path(found.queries.file) == Path("/data/q.tsv")
-
-
-def test_metrics_are_kept_in_their_canonical_form_and_once(tmp_path: Path) -> None:
-    table = {"measure": "ndcg", "cutoff": 3, "gain": {1: 1, 2: 3}}
-    given = ["nDCG@10", " ndcg(ideal=local, gain=exponential)@10 ", {"measure": "ndcg", "cutoff": 10}, table, "RR"]
-    found = read_text_as_config(tmp_path, with_keys(metrics=given))
-    names = ["ndcg@10", "ndcg(gain=exponential, ideal=local)@10", "ndcg(gain={1:1, 2:3})@3", "rr"]
-    assert [metric.name for metric in found.metric_list] == [*found.metrics, *found.secondary_metrics] == names
 
 
 @pytest.mark.parametrize(
@@ -118,9 +55,7 @@ def test_the_configurations_that_come_along_load(path: Path) -> None:
 
 UNKNOWN = {
     "judgements": (with_keys(judgments=None, judgements="qrels"), "did you mean 'judgments'?"),
-    "metric": (with_keys(metric=["rr"]), "did you mean 'metrics'?"),
     "systems[0].flie": (first_system(flie="old.run"), "did you mean 'file'?"),
-    "judgments.colums": (with_keys(judgments={"file": "q", "colums": {}}), "did you mean 'columns'?"),
     "statistics.alhpa": (with_keys(statistics={"alhpa": 0.1}), "did you mean 'alpha'? (known here: alpha, resamples"),
     "prefect.url": (with_keys(prefect={"url": "x"}), "did you mean 'api_url'?"),
     "colour": (
@@ -149,7 +84,6 @@ WRONG = {
     "judgments: must hold keys and values": with_keys(judgments=["qrels"]),
     "judgments.format = 'xml': must be 'trec', 'csv'": with_keys(judgments={"file": "q", "format": "xml"}),
     "systems: must have at least one entry": with_keys(systems=[]),
-    "systems[0] = 'old': must hold keys and values": with_keys(systems=["old"]),
     "key 'systems[0].name' is missing": with_keys(systems=[{"file": "old.run"}]),
     "systems[0].name = '': must not be empty": with_keys(systems=[{"name": "", "file": "old.run"}]),
     "systems: the name 'old' is given twice": with_keys(systems=[SYSTEMS[0], SYSTEMS[0]]),
@@ -165,14 +99,12 @@ WRONG = {
     "queries: missing; system 'old' is a python source": first_system(python="a:b"),
     "baseline = 'odl': must be one of the systems (old, new)": with_keys(baseline="odl"),
     "metrics = 'ndcg@10': must be a list": with_keys(metrics="ndcg@10"),
-    "metrics: must have at least one entry": with_keys(metrics=[]),
     "metrics: 5: must be text like ndcg@10": with_keys(metrics=[5]),
     "did you mean 'ndcg'?": with_keys(metrics=["ndgc@10"]),
     "did you mean 'cutoff'?": with_keys(metrics=[{"measure": "ndcg", "cutof": 10}]),
     "statistics.alpha = '0.05': must be a number": with_keys(statistics={"alpha": "0.05"}),
     "statistics.alpha = 0.5: must be below 0.5": with_keys(statistics={"alpha": 0.5}),
     "statistics.alpha = nan: must be": with_keys(statistics={"alpha": float("nan")}),
-    "statistics.alpha = 1e-10: must be 1e-09 or more": with_keys(statistics={"alpha": 1e-10}),
     "gate.slice_regression: there are no slices to look at; name attributes with `slices.by`": with_keys(
         gate={"slice_regression": 0.1}
     ),
@@ -185,7 +117,6 @@ WRONG = {
     "ndcg@10: 3: must be the lowest and the highest value": with_keys(statistics={"ranges": {"ndcg@10": 3}}),
     "ndcg@10 is named twice": with_keys(statistics={"ranges": {"ndcg@10": [0, 1], "nDCG@10": [0, 1]}}),
     "statistics.resamples = 1.5: must be a whole number": with_keys(statistics={"resamples": 1.5}),
-    "statistics.resamples = 10: must be 100 or more": with_keys(statistics={"resamples": 10}),
     "resources.threads = 0: must be 1 or more": with_keys(resources={"threads": 0}),
     "engine.spark: needs either master, as local[4] or spark://": with_keys(engine={"spark": {}}),
     "engine.spark: master = 'lokal': must be local[4]": with_keys(engine={"spark": {"master": "lokal"}}),
@@ -326,14 +257,6 @@ def test_what_is_refused(key: str, given: str, sentence: str, tmp_path: Path) ->
     assert "\n" not in str(caught.value)
 
 
-def test_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/somebody")
-    evaluation = read_with(tmp_path, judgments="~/qrels", output="'~'", version="~")
-    assert str(evaluation.judgments.file) == "/home/somebody/qrels"
-    assert str(evaluation.output) == "/home/somebody"
-    assert str(read_with(tmp_path, judgments="a/~/q~").judgments.file) == "a/~/q~"
-
-
 SECRETS = """
 name: t
 judgments: q
@@ -360,19 +283,6 @@ def test_no_secret_is_kept_and_each_is_there_when_it_is_used(tmp_path: Path, mon
         read_text_as_config(tmp_path, SECRETS)
     with pytest.raises(InputError, match=r"^t: mlflow\.tracking_uri: \$\{KEY\} is not set"):
         tracking_uri(evaluation)
-
-
-@pytest.mark.parametrize(
-    ("uri", "shown"),
-    [
-        ("https://me:s3cret@mlflow.example.org/x@y", "https://mlflow.example.org/x@y"),
-        ("postgresql://me:s3cret@db/mlflow", "postgresql://db/mlflow"),
-        ("https://mlflow.example.org/a:b@c", "https://mlflow.example.org/a:b@c"),
-        ("sqlite:////srv/me@here/mlflow.db", "sqlite:////srv/me@here/mlflow.db"),
-    ],
-)
-def test_an_address_is_shown_without_its_password(uri: str, shown: str) -> None:
-    assert without_password(uri) == shown
 
 
 @pytest.mark.slow

@@ -140,10 +140,8 @@ def test_the_file_is_named_in_which_the_wrong_value_stands(
 SETTINGS: list[tuple[str, str, Any]] = [
     ("statistics.alpha=0.05", "statistics.alpha", 0.05),
     ("resources.threads = 2", "resources.threads", 2),
-    ("resources.threads=${NOT_SET:-3}", "resources.threads", 3),
     ("name=other", "name", "other"),
     ("systems.0.version=abc", "systems.0.version", "abc"),
-    ("systems.old.version=1234567", "systems.0.version", "1234567"),
     ("systems.new.v2.file=/x.run", "systems.1.file", Path("/x.run")),
     ("systems.old.columns.doc_id=url", "systems.0.columns", {"doc_id": "url"}),
     ("judgments.format=csv", "judgments.format", "csv"),
@@ -152,7 +150,6 @@ SETTINGS: list[tuple[str, str, Any]] = [
     ("metrics.1=rr@5", "metrics", ["ndcg@10", "rr@5"]),
     ("guardrails.recall(relevant_from=1.5)@5=0.03", "guardrails.recall(relevant_from=1.5)@5", 0.03),
     ("gate.judged=null", "gate.judged", None),
-    ("gate=null", "gate", None),
     ("schedule.cron=0 2 * * *", "schedule.cron", "0 2 * * *"),
     ("mlflow.experiment=", "mlflow.experiment", None),
 ]
@@ -184,14 +181,12 @@ def test_set_changes_one_key(setting: str, key: str, expected: Any, tmp_path: Pa
 
 
 WRONG_SETTINGS = {
-    "statistics.alhpa=1": "key 'statistics.alhpa' is unknown; did you mean 'alpha'? (known here: alpha, resamples",
     "alpha=1": "key 'alpha' is unknown; did you mean 'statistics.alpha'? (known here: name, judgments",
     "systems.olt.file=x": "systems has no entry 'olt'; did you mean 'old'? (entries: old, new.v2)",
     "systems.2.file=x": "systems has no entry '2' (entries: old, new.v2)",
     "metrics.5=rr": "metrics has no entry '5' (entries: 0 to 1)",
     "name.x=1": "key 'name' has no keys below it",
     "name": "must be KEY=VALUE, such as statistics.alpha=0.01",
-    "=5": "must be KEY=VALUE",
     "metrics=[rr": "'[rr' is not YAML",
     "extends=x.yaml": "extends is allowed in a file only",
 }
@@ -203,8 +198,3 @@ def test_a_wrong_setting_is_told_in_one_sentence(setting: str, tmp_path: Path) -
         read_config(write(tmp_path, base=BASE), [setting])
     assert str(caught.value).startswith(f"--set {setting!r}: {WRONG_SETTINGS[setting]}")
     assert "\n" not in str(caught.value)
-
-
-def test_a_wrong_value_is_said_to_be_of_set(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^--set: statistics\.alpha = 2: must be below 0\.5"):
-        read_config(write(tmp_path, base=BASE), ["statistics.alpha=2"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.loading.templates import file_stem, resolve_templates
+from ndcg_ab.config.loading.templates import resolve_templates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 
@@ -159,11 +159,3 @@ def test_the_python_api_finds_files_too(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=r"^t: judgments\.file = 'q\*': no file matches it; the folder .* is empty$"):
         evaluate(evaluation(tmp_path, judgments={"file": "q*"}))
-
-
-@pytest.mark.parametrize(
-    ("name", "stem"),
-    [("bm25.run", "bm25"), ("bm25.v2.run.gz", "bm25.v2"), ("a.CSV", "a"), (".run", ".run"), ("a", "a"), ("a.b", "a.b")],
-)
-def test_stems(name: str, stem: str) -> None:
-    assert file_stem(Path("x") / name) == stem

@@ -9,7 +9,7 @@ import yaml
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.options.from_options import name_argument, name_option, validate_evaluation
+from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.testing import assert_not_worse
 from tests.commands import invoke
@@ -68,20 +68,6 @@ def test_what_no_difference_reaches_is_refused(keys: dict[str, Any], said: str) 
 @pytest.mark.parametrize("keys", [{"guardrails": {"rr": 0.999}}, {"guardrails": {"dcg@10": 12}}, {"metrics": ["rr"]}])
 def test_what_one_can_reach_is_taken(keys: dict[str, Any]) -> None:
     assert isinstance(validate_evaluation({"name": "units", **FILES, **keys}), Evaluation)
-
-
-def test_in_the_words_of_options_and_arguments() -> None:
-    said = []
-    for words in (name_option, name_argument):
-        for keys in (REFUSED["a guardrail"], REFUSED["a gate"], REFUSED["a smallest effect"], REFUSED["a slice"]):
-            with pytest.raises(InputError) as refused:
-                validate_evaluation({"name": "units", **FILES, **keys[0]}, words)
-            said.append(str(refused.value).partition(": must")[0])
-    assert said == [
-        *("--guardrail: recall@100 = 2", "--require: ndcg@10 = 1", "--smallest-effect = 1"),
-        "--require slice_regression = 1",
-        *("guardrails: recall@100 = 2", "gate: ndcg@10 = 1", "smallest_effect = 1", 'gate["slice_regression"] = 1'),
-    ]
 
 
 # ---- everywhere

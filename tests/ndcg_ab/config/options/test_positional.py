@@ -43,19 +43,6 @@ def test_names_are_the_plainest_that_tell_files_apart(files: list[str], names: l
     assert distinct_names(files) == names
 
 
-def test_a_name_that_is_given_is_nobody_else_s(tmp_path: Path) -> None:
-    assert parse_named_files(["new=a.run", "runs/new.run"]) == [
-        ("new", "a.run", False),
-        ("runs", "runs/new.run", False),
-    ]
-    strange = tmp_path / "a=b"
-    strange.touch()
-    address = "https://x.org/r?a=b"
-    assert parse_named_files([str(strange), address]) == [("a=b", str(strange), False), ("r", address, False)]
-    with pytest.raises(InputError, match="--system 'new': must be NAME=FILE"):
-        parse_named_files(["new"])
-
-
 @pytest.mark.parametrize("name", ["bm25_k1=0.9.run", "a=b=c.run", "=x.run", "x=.run", "k1=0.9,b=0.4.csv.gz"])
 def test_a_file_name_may_hold_equals_signs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

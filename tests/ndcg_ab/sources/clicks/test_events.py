@@ -8,19 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab import thresholds
 from ndcg_ab.checks.ranking_checks import findings_from_remarks
 from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.errors import InputError
-from ndcg_ab.memory import Memory
 from ndcg_ab.sources.clicks import json_events
 from ndcg_ab.sources.clicks.events import ReadEvents, read_events
 from ndcg_ab.sources.files import streams
 from ndcg_ab.sources.files.streams import UnusualError
 from ndcg_ab.sources.registry import make_source
-from ndcg_ab.sources.tables import on_disk
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
-from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from tests.inputs import write_database, write_table
 
 
@@ -54,12 +50,6 @@ def written(folder: Path, events: list[Any], name: str = "events.jsonl") -> Path
     path = folder / name
     path.write_text("".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in events))
     return path
-
-
-def test_objects_in_objects(tmp_path: Path) -> None:
-    found = read(written(tmp_path, TWO))
-    assert found.table.to_pylist() == ROWS
-    assert (found.read, found.remarks) == (3, ())
 
 
 @pytest.mark.parametrize("is_bulk", [True, False])
@@ -150,34 +140,6 @@ def test_several_objects_on_a_line_are_refused(tmp_path: Path, monkeypatch: pyte
         read(path)
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_events_that_are_many_go_to_a_file(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thresholds, "FILE_ROWS", 3)
-    monkeypatch.setattr(on_disk, "AT_ONCE", 2)
-    names = ("action_name", "user_query", "object_id", "ordinal", "query_id", "client_id")
-    values = [("impression" if at % 3 else "click", "pasta", f"d{at}", at, f"s{at}", f"c{at}") for at in range(9)]
-    rows = [dict(zip(names, each, strict=True)) for each in values]
-    path = write_table(tmp_path / f"events.{form}", rows)
-    described = Clicks.model_validate({"file": path})
-    source = make_source(described.source, tmp_path)
-    with Memory() as memory:
-        found = read_events(described, source, tmp_path, TableWriter(tmp_path / "kept", memory))
-        assert isinstance(found.table, TableOnDisk) and found.read == 9
-        kept = found.table.select(found.table.column_names)
-    assert kept.replace_schema_metadata().equals(read(path).table.replace_schema_metadata())
-
-
-def test_the_event_that_breaks_a_rule_is_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thresholds, "FILE_ROWS", 1)
-    monkeypatch.setattr(on_disk, "AT_ONCE", 2)
-    path = tmp_path / "events.csv"
-    path.write_text("action_name,user_query,object_id,ordinal\n" + "impression,a,d,0\n" * 4 + "click,a,d,1.5\n")
-    described = Clicks.model_validate({"file": path})
-    source = make_source(described.source, tmp_path)
-    with Memory() as memory, pytest.raises(InputError, match=r"event 5: ordinal = 1\.5: must be a whole"):
-        read_events(described, source, tmp_path, TableWriter(tmp_path / "kept", memory))
-
-
 def test_what_is_noticed_is_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "BLOCK", 400)
     events = [each for at in range(7) for each in (event("click", user_query=f"{at}", object_id=None), event("view"))]
@@ -264,6 +226,8 @@ def test_lines_that_break_a_rule(line: Any, said: str, tmp_path: Path) -> None:
         ("e.csv", HEAD + "a,d,1,9,1\na,d,1,1,2\n",
          "row 2: clicked = 2 (shown = 1): must be 0 or more, and no more than shown"),
         ("e.csv", HEAD + "a,d,1,-1,0\n", "row 1: shown = -1: must be 0 or more"),
+        ("e.csv", f"{HEAD}a,d1,1,{10**12},1\na,d2,1,{10**12 + 1},1\n",
+         "row 2: shown = 1000000000001: must be 0 or more, and no more than 1,000"),
         ("e.csv", HEAD + "a,d,one,1,0\n", "line 2: place = 'one': must be a number"),
         ("e.csv", "query,document,shown,clicked\na,d,1,0\n",
          "there is no column 'place' for place (columns: query, document, shown, clicked)"),
@@ -280,30 +244,6 @@ def test_files_that_cannot_be_read(name: str, text: str, said: str, tmp_path: Pa
 def test_columns_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"columns: 'doc' is no field of an event"):
         read(written(tmp_path, TWO), columns={"doc": "sku"})
-
-
-def test_counts(tmp_path: Path) -> None:
-    path = tmp_path / "counts.csv"
-    path.write_text("query,doc_id,position,impressions,clicks\npasta,d1,1,10,2\npasta,d1,2,90,9\n")
-    found = read(path)
-    assert found.table.drop(["search_id", "client"]).to_pylist() == [
-        {"text": "pasta", "doc_id": "d1", "place": 1, "shown": 10, "clicked": 2},
-        {"text": "pasta", "doc_id": "d1", "place": 2, "shown": 90, "clicked": 9},
-    ]
-    with pytest.raises(InputError, match="there is no column 'action_name'"):
-        read(path, events="ubi")
-
-
-def test_a_database(tmp_path: Path) -> None:
-    names = ("action", "q", "doc", "pos", "search")
-    values = [("impression", "pasta", "d1", 0, "s1"), ("click", "pasta", "d1", 0, "s1"), ("login", *[None] * 4)]
-    rows = [dict(zip(names, each, strict=True)) for each in values]
-    write_database(tmp_path / "log.db", rows, "ubi_events")
-    aliases = "action as action_name, q as user_query, doc as object_id, pos as ordinal, search as query_id"
-    query = f"select {aliases} from ubi_events"
-    described = Clicks.model_validate({"database": "sqlite:///log.db", "query": query})
-    found = read_events(described, make_source(described.source, tmp_path), tmp_path)
-    assert found.table["clicked"].to_pylist() == [0, 1] and [each.count for each in found.remarks] == [1]
 
 
 def test_other_actions_can_be_clicks_and_places_can_be_floats(tmp_path: Path) -> None:
@@ -360,17 +300,10 @@ def test_events_beyond_the_deepest_place_are_left_out(form: str, ordinal: float,
 @pytest.mark.parametrize("place", [10_001, 2**31 - 1, 10**12, 2**53 - 1])
 def test_counts_beyond_the_deepest_place_are_left_out(place: int, tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
-    path.write_text(f"{HEAD}a,d1,10000,9,2\na,d2,{place},9,3\n")
+    path.write_text(f"query,doc_id,position,impressions,clicks\na,d1,10000,9,2\na,d2,{place},9,3\n")
     found = read(path)
     assert found.table["place"].to_pylist() == [10_000] and found.read == 2
     assert [(each.code, each.count) for each in found.remarks] == [("click_deep_place", 1)]
     path.write_text(f"{HEAD}a,d1,10000,9,0\na,d2,{place},9,3\n")
     with pytest.raises(InputError, match="clicked is 0 in every row up to place 10,000"):
-        read(path)
-
-
-def test_counts_that_no_sum_can_hold_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "counts.csv"
-    path.write_text(f"{HEAD}a,d1,1,{10**12},1\na,d2,1,{10**12 + 1},1\n")
-    with pytest.raises(InputError, match=r"row 2: shown = 1000000000001: must be 0 or more, and no more than 1,000"):
         read(path)

@@ -11,14 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from ndcg_ab import compare
 from ndcg_ab.errors import ParityError
 from ndcg_ab.sources.fast_reader import choice, plain_text
+from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults, ReducedRanking
 from ndcg_ab.sources.tables.schema import RANKING
 from tests.examples import every_example
+from tests.paths import DATA
 from tests.readings import read_table, reduce_ranking
 from tests.skips import needs_ranking_reader
 
@@ -51,45 +54,6 @@ def written(folder: Path, lines: list[str], end: str = "\n") -> Path:
     path = folder / "system.run"
     path.write_bytes(("\n".join(lines) + end).encode(errors="surrogateescape"))
     return path
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("end", ["\n", ""])
-def test_the_first_rows_of_every_query_are_kept(tmp_path: Path, size: int, end: str) -> None:
-    found = reduced(written(tmp_path, plain_lines(), end), size)
-    assert found is not None
-    assert found.count == QUERIES * DOCUMENTS
-    kept = found.rows.to_pylist()
-    assert [row["doc_id"] for row in kept if row["query_id"] == "q1"] == ["doc10", "doc11", "doc12"]
-    assert [row["doc_id"] for row in kept if row["query_id"] == "q2"] == ["doc20", "doc21", "doc22"]
-    assert kept[1] == {"query_id": "q0", "doc_id": "doc1", "score": 8.5, "rank": 2}
-    assert found.answers.to_pylist()[4] == {
-        "query_id": "q4",
-        "returned": 8,
-        "lowest_rank": 1,
-        "highest_rank": 8,
-        "has_plain_ranks": True,
-        "lowest_score": 2.5,
-        "highest_score": 9.5,
-        "met": None,
-    }
-
-
-@pytest.mark.parametrize(
-    ("scores", "kept"),
-    [
-        ([3, 2, 1, 1, 1, 0], 5),  # ties with the last place
-        ([3, 2, 1, 1 - 1.5e-6, 1 - 3e-6], 4),  # as near as the order of ties is looked at
-        ([3, 2, 1e-40, 1e-40 * (1 - 3e-6), 1e-41], 4),  # equal as 32-bit floats
-        ([0.0, -0.0, 0.0, -0.0, -1], 4),
-        ([-1, -1, -1.0, -1 - 1.5e-6, -1 - 3e-6], 4),
-        ([3, 2, 1e-320, 0.0, -1e-320, -1e-300, -1], 6),
-    ],
-)
-def test_what_ties_with_the_last_place_is_kept(tmp_path: Path, scores: list[float], kept: int) -> None:
-    lines = [f"q Q0 d{index} {index + 1} {score!r} s" for index, score in enumerate(scores)]
-    found = reduced(written(tmp_path, lines))
-    assert found is not None and found.rows.num_rows == kept
 
 
 def reduce_by_definition(table: pa.Table, wanted: NeededResults) -> tuple[list[Any], list[Any]] | None:
@@ -177,8 +141,6 @@ FAULTS = {
     "no UTF-8 in a document": replaced(2, "do\udce9c"),
     "no UTF-8 in a query": replaced(0, "q\udce9c"),
     "no UTF-8 in a field that is not used": replaced(1, "Q\udcff0"),
-    "a score that is no number": replaced(4, "high"),
-    "a score that is not there": replaced(4, "-"),
     "NaN": replaced(4, "nan"),
     "infinity": replaced(4, "inf"),
     "minus infinity": replaced(4, "-inf"),
@@ -186,7 +148,6 @@ FAULTS = {
     "a sign alone": replaced(4, "+"),
     "a score in hexadecimal": replaced(4, "0x1p3"),
     "a score in other digits": replaced(4, "\u0663"),
-    "a score beyond all": replaced(4, "1e999"),
     "a score beyond 32 bits": replaced(4, "1e39"),
     "a negative score beyond 32 bits": replaced(4, "-1e39"),
     "a score that rises": replaced(4, "99"),
@@ -308,17 +269,6 @@ def reduced_table(folder: Path, table: pa.Table, columns: dict[str, str] | None 
     return reduce_ranking(path, "parquet", columns or {}, WANTED, threads=2)
 
 
-def test_judged_documents_are_counted_at_any_depth(tmp_path: Path) -> None:
-    """Documents that were not returned do not count, nor do queries that nobody asks about."""
-    path = written(tmp_path, plain_lines())
-    own = [line.split()[2] for line in plain_lines() if line.startswith("q3 ")]
-    wanted = NeededResults(1, frozenset(), {"q3": pa.array([*own[-2:], "elsewhere"])})
-    found = reduced(path, 100, wanted)
-    assert found is not None
-    assert [row["met"] for row in found.answers.to_pylist() if row["query_id"] == "q3"] == [2]
-    assert found.answers["met"].null_count == QUERIES - 1
-
-
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     needs_ranking_reader()
@@ -388,7 +338,7 @@ ROWS = st.lists(
     st.tuples(
         st.sampled_from(["q0", "q0", "q1", "é"]),
         st.sampled_from(["d0", "d1", "d12345678", "long" * 9, "é", "", "d\x01"] + [f"d{at}" for at in range(2, 30)]),
-        st.sampled_from([2.0, 1.0, 1.0, 1.0 - 1e-6, 0.0, -0.0, 1e39]),
+        st.sampled_from([2.0, 1.0, 1.0, 1.0 - 1e-6, 1e-40, 1e-41, 0.0, -0.0, -1.0, -1.0 - 1.5e-6, 1e39]),
     ),
     min_size=1,
     max_size=12,
@@ -467,3 +417,83 @@ def test_a_place_lost_in_the_sample_ends_the_evaluation(
     monkeypatch.setattr(plain_text.ranking_reader, "reduce", reduce)
     with pytest.raises(ParityError, match="query 'q2': a result among the first 3 was lost"):
         reduced(written(tmp_path, plain_lines()))
+
+
+# ---- the compiled pass over text: numbers and ids are those of the careful reader
+
+
+DIGITS = st.text("0123456789", max_size=24)
+NUMBERS = st.builds(
+    "{}{}{}{}{}".format,
+    st.sampled_from(["", "-", "+"]),
+    DIGITS,
+    st.sampled_from(["", ".", "."]),
+    DIGITS,
+    st.one_of(
+        st.just(""), st.just(""), st.builds("{}{}".format, st.sampled_from(["e", "E-", "e+"]), st.integers(0, 400))
+    ),
+)
+
+
+def score_of(number: str) -> bytes | None:
+    """The 64 bits of the score of a ranking of one row; None where it is not plain."""
+    line = f"q Q0 d 1 {number} t\n".encode()
+    found = plain_text.ranking_reader.reduce(line, len(line), b" t\n", 1, b"")
+    return None if found is None else found[-2]
+
+
+@given(st.one_of(NUMBERS, st.floats().map(repr)))
+@example("9007199254740993")
+@example("0.30000000000000004")
+@example("-0")
+@example(".")
+@example("1e-400")
+@example("2.2250738585072011e-308")
+@example("1844674407370955161.7")
+@example("1.00000000000000011102230246251565404236316680908203125")
+def test_a_score_is_the_number_that_python_reads(number: str) -> None:
+    needs_ranking_reader()
+    expected = struct.pack("d", float(number)) if is_plain_number(number) and abs(float(number)) <= 1e38 else None
+    assert score_of(number) == expected
+
+
+def test_a_document_that_comes_again_is_seen_among_thousands(tmp_path: Path) -> None:
+    """The table of documents grows several times, and keeps none of the query before."""
+    lines = [f"{query} Q0 {at * 'x'}{at} {at} 1 t" for query in ("all", "other") for at in range(300)]
+    lines += [f"long Q0 d{at} {at} {-at} t" for at in range(20_000)]
+    wanted = NeededResults(2, frozenset({"all"}))
+    found = reduced(written(tmp_path, lines), wanted=wanted)
+    assert found is not None
+    assert found.answers["returned"].to_pylist() == [300, 300, 20_000]
+    assert found.rows["query_id"].to_pylist() == 300 * ["all"] + 300 * ["other"] + 2 * ["long"]
+    for twice in ("d0", "d9999", "d19998"):
+        assert reduced(written(tmp_path, [*lines[:-1], f"long Q0 {twice} 19999 -19999 t"]), wanted=wanted) is None
+
+
+def test_documents_of_one_key_take_no_time_without_end(tmp_path: Path) -> None:
+    """The hash of one to three bytes is easily made the same: first, middle and last byte of two-byte ids."""
+    keys = {f"{a}{b}" for a in "abcdefghijklmnopqrstuvwxyz" for b in "abcdefghijklmnopqrstuvwxyz"}
+    assert reduced(written(tmp_path, [f"q Q0 {key} {at} 1 t" for at, key in enumerate(sorted(keys))])) is not None
+
+
+@pytest.mark.parametrize("length", [-1, 18, 1 << 40])
+def test_a_length_beyond_the_text_is_refused(length: int) -> None:
+    needs_ranking_reader()
+    with pytest.raises(ValueError, match="length must be within the text"):
+        plain_text.ranking_reader.reduce(b"q Q0 d 1 0.5 tag\n", length, b" tag\n", 1, b"")
+
+
+@pytest.mark.parametrize("length", range(17))
+def test_a_text_that_ends_early_is_not_plain(length: int) -> None:
+    needs_ranking_reader()
+    assert plain_text.ranking_reader.reduce(b"q Q0 d 1 0.5 tag\n", length, b" tag\n", 1, b"") is None
+
+
+@pytest.mark.slow
+def test_without_the_extension_the_json_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_ranking_reader()
+    systems = {name: str(DATA / f"{name}.run") for name in ("old", "new")}
+    with_it = compare(str(DATA / "judgments.qrels"), systems).to_json()
+    monkeypatch.setattr(choice, "ranking_reader", None)
+    assert reduce_ranking(DATA / "old.run", "trec", {}, NeededResults(2, frozenset())) is None
+    assert compare(str(DATA / "judgments.qrels"), systems).to_json() == with_it

@@ -7,7 +7,7 @@ import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources import JUDGMENT, Pulled, pull_judgments, pull_source
+from ndcg_ab.sources import JUDGMENT, Pulled, pull_judgments
 from ndcg_ab.sources.judgments.gathering import split_by_judge
 from tests.cases import read_cases
 from tests.inputs import write_table
@@ -84,15 +84,6 @@ def test_judges_of_all_files_can_stand_together(tmp_path: Path) -> None:
     assert grades(last) == {("q", "d"): 3.0}
 
 
-def test_a_file_without_more_is_as_it_was(tmp_path: Path) -> None:
-    """Bit for bit: the table, its digest, and nothing beside it; also where such columns are empty."""
-    evaluation = evaluation_of(tmp_path, PLAIN + "q,d,1\nq,d,1\n")
-    plain, found = pull_source(evaluation.judgment_entries[0].source, JUDGMENT, tmp_path), pull_judgments(evaluation)
-    assert found.table.equals(plain.table) and found.digest == plain.digest and found.singles is None
-    empty = pull_judgments(evaluation_of(tmp_path, "query_id,doc_id,grade,judge,source\nq,d,1,,\nq,d,1,,\n"))
-    assert empty.digest == plain.digest and empty.singles is None
-
-
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
 def test_judge_and_source_are_read_in_every_format_with_columns(tmp_path: Path, ending: str) -> None:
     """A name may lack; without one a judgment is that of a judge without a name."""
@@ -133,14 +124,6 @@ def test_what_has_no_one_grade_is_refused(mistake: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         pull_judgments(evaluation)
     assert str(refused.value).startswith(said.replace("{}", str(tmp_path)))
-
-
-def test_names_of_one_file_in_two_folders_differ(tmp_path: Path) -> None:
-    (tmp_path / "more").mkdir()
-    (tmp_path / "more" / "a.csv").write_text(PLAIN + "q,d,2\n")
-    found = pull_judgments(evaluation_of(tmp_path, PLAIN + "q,d,1\n", more_judgments="more/a.csv"))
-    assert found.singles is not None and found.singles["file"].to_pylist() == ["a.csv 1", "a.csv 2"]
-    assert found.locate("q", "d") == f"{tmp_path}/a.csv, line 2 and {tmp_path}/more/a.csv, line 2"
 
 
 @pytest.mark.parametrize(

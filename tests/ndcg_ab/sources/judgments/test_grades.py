@@ -19,7 +19,6 @@ from ndcg_ab.sources.forms.plausible import NO_GRADE
 from ndcg_ab.sources.judgments.gathering import pull_judgment_source, pull_judgments
 from tests.commands import invoke
 from tests.inputs import write_judgments, write_rankings, write_table
-from tests.small_evaluation import pull_inputs
 
 LETTERS = [("1", "a", "E"), ("1", "b", "I"), ("1", "c", "S"), ("2", "a", "C"), ("2", "d", "E")]
 ESCI = {"E": 3.0, "S": 2.0, "C": 1.0, "I": 0.0}
@@ -63,21 +62,6 @@ def test_words_in_python_beside_numbers_and_empty_ones() -> None:
     assert result._outcome.ledger[0].reasons == "without a grade: 1"
     with pytest.raises(InputError, match=r"every word needs a number: grades=\{'good': NUMBER\}"):
         ndcg_ab.compare(judgments, RANKINGS)
-
-
-def test_words_of_other_files(tmp_path: Path) -> None:
-    """More judgments have the words of the judgments, or their own."""
-    content = {"name": "words", "judgments": {"file": "first.csv", "grades": ESCI}, "metrics": ["ndcg@10"]}
-    content["systems"] = [{"name": "old", "file": "old.run"}]
-    content["more_judgments"] = ["j.csv", {"file": "own.csv", "grades": {"E": 9}}]
-    write_letters(tmp_path / "j.csv")
-    (tmp_path / "first.csv").write_text("query_id,doc_id,grade\n1,a,E\n2,d,I\n")
-    (tmp_path / "own.csv").write_text("query_id,doc_id,grade\n2,x,E\n2,y,4\n")
-    write_rankings(tmp_path, RANKINGS)
-    read = pull_inputs(Evaluation.model_validate({**content, "directory": tmp_path}))
-    assert read.judgments is not None
-    grades = {(row["query_id"], row["doc_id"]): row["grade"] for row in read.judgments.table.to_pylist()}
-    assert grades == {(query, doc): ESCI[word] for query, doc, word in LETTERS} | {("2", "x"): 9, ("2", "y"): 4}
 
 
 @pytest.mark.parametrize(
@@ -197,13 +181,6 @@ def test_rows_of_python_and_the_ledger(data: Any) -> None:
     assert finding.message.startswith("judgments: 2 rows have no grade and are left out (such as judgments")
 
 
-def test_a_file_without_a_grade(tmp_path: Path) -> None:
-    path = tmp_path / "j.csv"
-    path.write_text("query_id,doc_id,grade\n1,a,\n1,b,\n")
-    with pytest.raises(InputError, match=r"j\.csv: there is no judgment in the file"):
-        pull_source(FileSource(file=path), JUDGMENT, tmp_path)
-
-
 # ---- ratings of users that would be judged as judgments, in every container that judgments come in
 
 
@@ -267,13 +244,6 @@ def test_ratings_are_no_judgments(name: str, rows: Rows, tmp_path: Path) -> None
 )
 def test_judgments_are_no_ratings(rows: Rows, tmp_path: Path) -> None:
     assert pull_source(put_into("j.qrels", rows, tmp_path), JUDGMENT, tmp_path).count == len(rows)
-
-
-def test_a_file_of_ratings_with_their_columns_named_is_judged(tmp_path: Path) -> None:
-    (tmp_path / "u.tsv").write_text("user\titem\tstars\twhen\n196\t242\t3\t881250949\n186\t302\t5\t891717742\n")
-    columns = {"query_id": "user", "doc_id": "item", "grade": "stars"}
-    found = pull_source(FileSource(file=tmp_path / "u.tsv", columns=columns), JUDGMENT, tmp_path)
-    assert found.table["grade"].to_pylist() == [3.0, 5.0]
 
 
 @pytest.mark.parametrize("sign", ["\t", "::"])

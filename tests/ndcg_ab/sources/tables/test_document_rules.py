@@ -15,10 +15,10 @@ from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.memory import Memory
-from ndcg_ab.sources.tables.document_rules import DocumentRules, apply_rules, apply_rules_to_piece
+from ndcg_ab.sources.tables.document_rules import DocumentRules, apply_rules, apply_rules_to_piece, match_texts
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import RANKING
-from tests.inputs import write_rankings
+from tests.inputs import write_rankings, write_table
 from tests.small_evaluation import small
 
 Row = tuple[str, str, float | None, int | None]
@@ -204,3 +204,84 @@ def test_the_keys_of_a_configuration(tmp_path: Path) -> None:
     assert (str(named.documents.file), named.documents.own) == ("documents.tsv", "drop")
     with pytest.raises(ValueError, match="file: missing; format, columns, parts and storage go with a file"):
         small(tmp_path, documents={"format": "tsv"})
+
+
+# ---- tables that name queries by their texts meet those with ids, if a file of queries has both
+
+
+TEXTS = {query_id: f"{query_id} red shoe" for query_id in JUDGED}
+
+
+def by_text(table: dict[str, Any]) -> dict[str, Any]:
+    return {TEXTS[query_id]: each for query_id, each in table.items()}
+
+
+def write_files(folder: Path) -> dict[str, str]:
+    """The judgments and rankings by text, and the queries, as files."""
+    for name, value, table in (("j", "grade", JUDGED), *((name, "score", each) for name, each in PLAIN.items())):
+        rows = [(text, doc, number) for text, docs in by_text(table).items() for doc, number in docs.items()]
+        write_table(
+            folder / f"{name}.csv", [dict(zip(("query_id", "doc_id", value), row, strict=True)) for row in rows]
+        )
+    write_table(folder / "queries.tsv", [{"query_id": query_id, "text": text} for query_id, text in TEXTS.items()])
+    return {path.stem: str(path) for path in folder.iterdir()}
+
+
+def codes(result: ndcg_ab.CompareResult) -> list[tuple[str, int]]:
+    return [(each.code, each.count) for each in result._outcome.findings if "by_text" in each.code]
+
+
+@pytest.mark.first_case
+@pytest.mark.parametrize(("in_memory", "memory_limit"), [(True, None), (False, "1GB")])
+def test_texts_have_the_ids(
+    in_memory: bool, memory_limit: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if memory_limit:
+        monkeypatch.setattr(thresholds, "FILE_ROWS", 5)
+    given: tuple[Any, Any, Any] = (by_text(JUDGED), {name: by_text(each) for name, each in PLAIN.items()}, TEXTS)
+    if not in_memory:
+        paths = write_files(tmp_path)
+        given = (paths["j"], {name: paths[name] for name in PLAIN}, paths["queries"])
+    judgments, rankings, queries = given
+    options: dict[str, Any] = {"resamples": 100, "memory_limit": memory_limit}
+    found = ndcg_ab.compare(judgments, rankings, queries=queries, **options)
+    assert found.comparisons == ndcg_ab.compare(JUDGED, PLAIN, **options).comparisons
+    assert codes(found) == [("query_by_text", 6)] * 3
+
+
+@pytest.mark.slow
+def test_a_reduced_ranking_is_read_whole(tmp_path: Path) -> None:
+    """The fast way through a plain file keeps what judged queries need, which it would not know by their texts."""
+    texts = {query_id: text.replace(" ", "-") for query_id, text in TEXTS.items()}
+    write_rankings(tmp_path, {name: {texts[i]: docs for i, docs in each.items()} for name, each in PLAIN.items()})
+    files = {name: str(tmp_path / f"{name}.run") for name in PLAIN}
+    found = ndcg_ab.compare(JUDGED, files, queries=texts, resamples=100)
+    assert found.comparisons == ndcg_ab.compare(JUDGED, PLAIN, resamples=100).comparisons
+
+
+@pytest.mark.parametrize(
+    ("query_ids", "texts", "replaced", "code"),
+    [
+        (["red", "blue"], {"1": "red", "2": "blue"}, 2, "query_by_text"),
+        (["1", "2"], {"1": "red", "2": "blue"}, 0, None),
+        (["red", "2"], {"1": "red", "2": "blue"}, 0, None),
+        (["red", "blue", "2"], {"1": "red", "2": "blue"}, 0, "query_partly_by_text"),
+        (["red", "green"], {"1": "red", "2": "blue"}, 0, "query_partly_by_text"),
+        (["red", "blue"], {"1": "red", "2": "blue", "3": "blue"}, 0, "query_partly_by_text"),
+        (["x", "y"], {"1": "red", "2": "blue"}, 0, None),
+        (["a", "b"], {"a": "b", "b": "a"}, 0, None),
+        ([*map(str, range(100, 119)), "x"], {str(at): str(at + 100) for at in range(30)}, 19, "query_by_text"),
+    ],
+)
+def test_nearly_all_are_texts_of_one_id(
+    query_ids: list[str], texts: dict[str, str], replaced: int, code: str | None
+) -> None:
+    ids, remarks = match_texts(query_ids, texts)
+    assert len(ids) == replaced
+    assert [each.code for each in remarks] == [code] * bool(code)
+
+
+def test_without_the_file_of_queries_it_is_named() -> None:
+    for judgments, new in ((JUDGED, by_text(PLAIN["new"])), (by_text(JUDGED), PLAIN["new"])):
+        with pytest.raises(InputError, match="give the file that has their ids and texts: --queries FILE"):
+            ndcg_ab.compare(judgments, {"new": new})

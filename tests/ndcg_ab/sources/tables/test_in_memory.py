@@ -1,26 +1,20 @@
 """Data in memory have two ways in, a fast one and a careful one: what both take they must read alike."""
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as papq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import in_memory_file
-from ndcg_ab.config.model.inputs.sources import FileSource
-from ndcg_ab.runs.folder import read_input_table
-from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, make_source, pull_source
-from ndcg_ab.sources.base import Remark, with_remarks
+from ndcg_ab.sources import JUDGMENT, RANKING, Layout
 from ndcg_ab.sources.files.records import records_table, table_rows
 from ndcg_ab.sources.forms.numbers_by_query import read_numbers
 from ndcg_ab.sources.tables.columns import table_if_clean
 from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, read_in_memory, table_of_plain_dictionaries
 from tests.examples import examples
-from tests.paths import ROOT
 
 IDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=4)
 NUMBERS = st.floats(-1e6, 1e6) | st.integers(-1000, 1000)
@@ -60,32 +54,6 @@ def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: 
     assert rows_of(read) == rows_of(records_table(iter(placed), RANKING))
 
 
-@pytest.mark.parametrize(
-    ("data", "place"),
-    [
-        (pa.table({"query_id": [1, 2, 1], "doc_id": ["a", "a", "a"], "grade": [1, 1, 2]}), "judgments, rows 1 and 3"),
-        ({"1": {"a": 1}}, "judgments"),
-    ],
-)
-def test_where_a_document_stands(data: Any, place: str) -> None:
-    source = FileSource(file=in_memory_file("judgments", data))
-    assert pull_source(source, JUDGMENT, ROOT).locate("1", "a") == place
-
-
-def test_a_digest_is_of_the_content_alone() -> None:
-    """The same judgments from dictionaries, a table and a file."""
-
-    def of(data: Any) -> Pulled:
-        file = in_memory_file("judgments", data) if data else "tests/data/judgments.qrels"
-        return pull_source(FileSource(file=file), JUDGMENT, ROOT)
-
-    file = of(None)
-    nested: dict[str, dict[str, float]] = {}
-    for row in rows_of(file.table):
-        nested.setdefault(row["query_id"], {})[row["doc_id"]] = row["grade"]
-    assert {of(nested).digest, of(file.table).digest} == {file.digest}
-
-
 def test_no_configuration_can_hold_data() -> None:
     """Neither its schema nor what is kept of it knows of them."""
     file = in_memory_file("systems['a']", {})
@@ -95,15 +63,3 @@ def test_no_configuration_can_hold_data() -> None:
     assert evaluation.model_dump_json() == before
     assert "memory" not in str(Evaluation.model_json_schema()["$defs"]["FileSource"])
     assert evaluation.systems[0].source.in_memory is file
-
-
-def test_what_a_source_notices_is_kept_with_its_table_and_changes_no_digest(tmp_path: Path) -> None:
-    noticed = Remark("several_tags", 2, ("run.txt, line 7: tag 'b'",))
-    rows = {"query_id": ["1"], "doc_id": ["a"], "score": [1.0], "rank": [None]}
-    table, source = pa.table(rows, schema=RANKING.schema), make_source(FileSource(file=Path("run")), tmp_path)
-    plain, remarked = (Pulled(each, RANKING, source) for each in (table, with_remarks(table, [noticed])))
-    assert (plain.remarks, remarked.remarks, plain.digest) == ((), (noticed,), remarked.digest)
-    path = tmp_path / "ranking.parquet"
-    papq.write_table(remarked.table, path)
-    assert papq.read_table(path).num_rows == 1
-    assert Pulled(read_input_table(path, RANKING), RANKING, source).remarks == (noticed,)

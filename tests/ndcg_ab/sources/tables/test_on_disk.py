@@ -13,7 +13,6 @@ from ndcg_ab import thresholds
 from ndcg_ab.checks.ranking_checks import count_neighbours, is_copy
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.base import PullRequest
@@ -24,7 +23,6 @@ from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from tests.commands import invoke
 from tests.inputs import write_table
-from tests.small_evaluation import calling, no_tracker, perform_run, plain_page, small
 
 pytestmark = pytest.mark.slow
 
@@ -157,14 +155,3 @@ def test_a_full_spill_folder_is_a_sentence(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(papq.ParquetWriter, "write_table", full)
     with Memory("1GB", tmp_path / "spill") as memory, pytest.raises(InputError, match=r"there is no room .*No space"):
         both(written(tmp_path, "a.csv.gz"), memory)
-
-
-def test_a_run_in_files_has_the_digests_and_results_of_one_in_memory(tmp_path: Path) -> None:
-    found = []
-    for limits in ({}, {"memory_limit": "1GB"}):
-        evaluation = small(tmp_path / str(len(limits)), resources=limits)
-        performed = perform_run(evaluation, calling(DRAW_PAGE=plain_page, PUBLISH=no_tracker))
-        bundle = read_bundle(performed.bundle)
-        found.append(([row["digest"] for row in bundle.inputs], bundle.outcome.to_json()))
-        assert not list(performed.bundle.parent.glob(".*"))
-    assert found[0] == found[1]

@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as papq
 import pytest
 
 import ndcg_ab
 from ndcg_ab.errors import InputError
 from tests.commands import invoke
 from tests.inputs import write_table
-from tests.repeated import mostly_soaked
 
 ROWS = {"query_id": ["q1", "q1", "q2", "q2"], "doc_id": ["d1", "d2", "d1", "d2"], "score": [4.0, 3.0, 2.0, 1.0]}
 
@@ -28,10 +26,9 @@ def write(folder: Path, ending: str, table: pa.Table) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("column", mostly_soaked(["system_id", "System", "run_id", "tag"], kept=["tag"]))
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_files(ending: str, column: str, tmp_path: Path) -> None:
-    path = write(tmp_path, ending, rankings(column, ["a", "a", "b", "b"]))
+def test_files(ending: str, tmp_path: Path) -> None:
+    path = write(tmp_path, ending, rankings("tag", ["a", "a", "b", "b"]))
     judgments, new = str(tmp_path / "j.qrels"), str(tmp_path / "new.yaml")
     for command in (["compare", judgments, str(path), "--json", "-"], ["check", judgments, str(path)],
                     ["check", str(path)], ["init", judgments, str(path), "--output-file", new]):  # fmt: skip
@@ -73,20 +70,3 @@ def test_python(tmp_path: Path) -> None:
     assert "systems['x']" in str(caught.value)
     assert ndcg_ab.compare(judgments, {"x": rankings("run", ["a", "a", "a", "a"])})
     assert ndcg_ab.compare(judgments, {"x": rankings("run", [0.5, 1.5, 2.5, 3.5])}), "no names"
-
-
-def test_parts_and_partitions(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / f"whole/system={name}").mkdir(parents=True)
-        papq.write_table(pa.table(ROWS), tmp_path / f"whole/system={name}/part.parquet")
-    (tmp_path / "more").mkdir()
-    papq.write_table(rankings("run_tag", ["a", "a", "b", "b"]), tmp_path / "more/part.parquet")
-    for folder in ("whole", "more"):
-        with pytest.raises(InputError, match="names 2 systems"):
-            ndcg_ab.compare({"q1": {"d1": 1}}, {"x": tmp_path / folder})
-
-
-@pytest.mark.slow
-def test_one_system_may_be_named(tmp_path: Path) -> None:
-    path = write(tmp_path, "csv", rankings("system_id", ["a"] * 4))
-    assert invoke(["compare", str(tmp_path / "j.qrels"), str(path), "-q"]).exit_code == 0

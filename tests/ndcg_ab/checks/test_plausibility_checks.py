@@ -8,7 +8,13 @@ from typing import Any, cast
 import pytest
 
 import ndcg_ab
-from ndcg_ab.checks.plausibility_checks import concordance, is_reversed, system_orders
+from ndcg_ab.checks.plausibility_checks import (
+    concordance,
+    describe_repeated_texts,
+    describe_shared_ids,
+    is_reversed,
+    system_orders,
+)
 from ndcg_ab.results.outcome import Finding
 from ndcg_core.measures.notation import parse
 
@@ -88,3 +94,43 @@ def test_how_far_an_order_is_that_of_the_grades() -> None:
     assert is_reversed([-0.5, -0.4] * 5)
     assert not is_reversed([-0.5, -0.4] * 3), "few queries"
     assert not is_reversed([-1.0, 0.5] * 6), "as far as chance goes"
+
+
+# ---- ids and texts that look as if queries belonged together
+
+
+def grouped(groups: int, size: int, mark: str = "_") -> list[str]:
+    return [f"{100 + group}{mark}{turn}" for group in range(groups) for turn in range(size)]
+
+
+@pytest.mark.parametrize(
+    ("query_ids", "count"),
+    [
+        (grouped(6, 4), 24),
+        (grouped(6, 4, "-"), 24),
+        (grouped(6, 4) + ["7"], 24),
+        ([f"q{number}" for number in range(50)], None),
+        ([f"q_{number}" for number in range(50)], None),  # one beginning names all of them
+        ([f"dl{year}-{number}" for year in (19, 20) for number in range(50)], None),
+        (grouped(6, 60), None),  # collections, not conversations
+        (grouped(6, 4) + [str(number) for number in range(20)], None),
+        ([f"{number}_1" for number in range(40)], None),
+    ],
+)
+def test_ids(query_ids: list[str], count: int | None) -> None:
+    found = describe_shared_ids(query_ids)
+    assert (found and found[1]) == count
+
+
+@pytest.mark.parametrize(
+    ("texts", "count"),
+    [
+        (["wine", "Wine ", "beer", "tea"], 2),
+        (["wine", "beer", "tea"], None),
+        ([f"query {number}" for number in range(98)] + ["wine", "wine"], None),
+        ([f"query {number}" for number in range(30)] * 2, 60),
+    ],
+)
+def test_texts(texts: list[str], count: int | None) -> None:
+    found = describe_repeated_texts([(f"q{index}", text) for index, text in enumerate(texts)])
+    assert (found and found[1]) == count

@@ -1,0 +1,245 @@
+"""Trackers: what each has not is offered and nothing is delivered twice; where a bundle goes; JSON Lines."""
+
+import dataclasses
+import json
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from ndcg_ab import trackers as tracking
+from ndcg_ab.config.environment import tracking_uri
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.operation import TrackerChoice, Tracking
+from ndcg_ab.errors import InputError, TrackingError
+from ndcg_ab.history.bundle import Bundle, read_bundle, unpublished_bundles
+from ndcg_ab.history.published import PUBLISHED, is_published, mark_published
+from ndcg_ab.results.outcome import Finding, GateResult
+from ndcg_ab.trackers import Published, Tracker, make_tracker, refuse_unknown_tracker, tracker_for_bundle, tracker_label
+from ndcg_ab.trackers.base import default_tracking
+from ndcg_ab.trackers.json_lines import bundle_records
+from tests.commands import invoke
+from tests.small_evaluation import changed_run, nights, perform_run, small, unlogged
+
+pytestmark = pytest.mark.usefixtures("plain_pages")
+
+
+class Trackers(Tracker):
+    """Any number of trackers, by their addresses, each with the keys of the bundles that it has."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        super().__init__(evaluation)
+        self.held: dict[str, list[str]] = {}
+
+    def address(self, evaluation: Evaluation) -> str:
+        return tracking_uri(evaluation)
+
+    def log(self, bundle: Bundle) -> Published:
+        uri = self.address(bundle.evaluation)
+        held = self.held.setdefault(uri, [])
+        is_new = bundle.key not in held
+        held += [bundle.key] * is_new
+        return Published("1", f"{uri}/1", uri, uri, new=is_new)
+
+
+@pytest.fixture
+def trackers(monkeypatch: pytest.MonkeyPatch) -> Trackers:
+    made = Trackers(Evaluation.model_construct(tracker=TrackerChoice()))
+    monkeypatch.setattr(tracking, "make_tracker", lambda evaluation: made)
+    monkeypatch.setattr(tracking, "tracker_for_bundle", lambda evaluation, folder: made)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    return made
+
+
+def at(folder: Path, address: str) -> Evaluation:
+    return small(folder, mlflow={"tracking_uri": address})
+
+
+@pytest.mark.slow
+def test_publish_offers_what_the_other_tracker_has_not(tmp_path: Path, trackers: Trackers) -> None:
+    one, other = "http://one.example", "http://other.example"
+    folders = nights(tmp_path, 3)
+    trackers.publish_pending(at(tmp_path, one), folders[-1])
+    assert unpublished_bundles(at(tmp_path, one)) == unpublished_bundles(at(tmp_path, other)) == []
+    assert (unpublished_bundles(at(tmp_path, one), one), unpublished_bundles(at(tmp_path, other), other)) == (
+        [],
+        folders,
+    )
+    config = tmp_path / "inputs" / "c.yaml"
+    config.write_text(
+        "name: small\noutput: ../out\njudgments: judgments.qrels\n"
+        "systems: [{name: old, file: old.run}, {name: new, file: new.run}]\n"
+    )
+
+    def publish(address: str) -> list[str]:
+
+        found = invoke(["publish", str(config), "--set", f"mlflow.tracking_uri={address}"])
+        assert found.exit_code == 0, found.output
+        return found.stdout.splitlines()
+
+    assert publish(one) == ["nothing is pending"]
+    assert publish(other) == [f"logged: {other}/1"] * 3
+    assert publish(other) == publish(one) == ["nothing is pending"]
+    assert trackers.held[one] == trackers.held[other] == [f"small/{folder.name}" for folder in folders]
+
+
+@pytest.mark.slow
+def test_a_run_delivers_what_is_pending_alone(tmp_path: Path, trackers: Trackers) -> None:
+    """What another tracker has is not sent again by a night that somebody tries out elsewhere."""
+    one, other = "http://one.example", "http://other.example"
+    first = unlogged(at(tmp_path, one)).bundle
+    trackers.publish_pending(at(tmp_path, one), first)
+    second = unlogged(at(tmp_path, other), force=True).bundle
+    assert trackers.publish_pending(at(tmp_path, other), second)[1] == 0
+    assert trackers.held == {one: [f"small/{first.name}"], other: [f"small/{second.name}"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "known"),
+    [({"uri": "http://a", "reused": 0, "places": {"http://b": 0, "http://a": 0}}, ["http://a", "http://b"]), ({}, [])],
+)
+def test_marks_name_every_tracker(content: dict[str, Any], known: list[str], tmp_path: Path) -> None:
+    (tmp_path / PUBLISHED).write_text(json.dumps(content))
+    assert is_published(tmp_path) == bool(known)
+    assert [address for address in ("http://a", "http://b") if is_published(tmp_path, address)] == known
+    mark_published(tmp_path, {"uri": "http://c", "reused": 0})
+    assert [address for address in ("http://a", "http://c") if is_published(tmp_path, address)] == [
+        *known[:1],
+        "http://c",
+    ]
+
+
+# ---- where a bundle is published that no configuration is given for: it may come from somebody else
+
+
+FILE = "sqlite:////srv/results/mlflow.db"
+
+
+def bundle_for(folder: Path, address: Any) -> Bundle:
+    shutil.copy(nights(folder / "kept", 1)[0] / "bundle.json", folder)
+    bundle = read_bundle(folder)
+    tracking = Tracking(tracking_uri=address, experiment="mine")
+    return dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update={"mlflow": tracking}))
+
+
+@pytest.mark.parametrize("address", [None, FILE, "http://evil.example", {"env": "API_KEY"}])
+def test_the_environment_goes_before_the_bundle(address: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://mine.example")
+    assert default_tracking(bundle_for(tmp_path, address)) == Tracking(tracking_uri=None, experiment="mine")
+
+
+def test_a_store_in_a_file_is_taken_from_the_bundle(tmp_path: Path) -> None:
+    assert default_tracking(bundle_for(tmp_path, FILE)) == Tracking(tracking_uri=FILE, experiment="mine")
+    assert default_tracking(bundle_for(tmp_path, None)) == Tracking(tracking_uri=None, experiment="mine")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("http://evil.example", " (http://evil.example)"),
+        ("http://me:s3cret99@evil.example", " (http://evil.example)"),
+        ("http://evil.example/${AWS_SECRET_ACCESS_KEY}", " (http://evil.example/${AWS_SECRET_ACCESS_KEY})"),
+        ("sqlite:////tmp/${HOME}", " (sqlite:////tmp/${HOME})"),
+        ("postgresql://evil.example/db", " (postgresql://evil.example/db)"),
+        ("databricks", " (databricks)"),
+        ({"file": "/etc/passwd"}, ""),
+    ],
+)
+def test_a_server_that_the_bundle_alone_names_is_not_spoken_to(address: Any, shown: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        default_tracking(bundle_for(tmp_path, address))
+    said = str(caught.value).removeprefix(f"{tmp_path}: ")
+    assert said == (
+        f"the address of a server in a bundle{shown} is not trusted: name the server with MLFLOW_TRACKING_URI, or"
+        " publish by the configuration: ndcg-ab publish CONFIG"
+    )
+
+
+# ---- results as JSON Lines, chosen by `tracker:`: what stands there, once, and what is refused
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_line_for_every_record(tmp_path: Path) -> None:
+    kept = read_bundle(nights(tmp_path, 1)[0])
+    gates, findings = (GateResult("judged", True, "at least 50 %"),), (Finding("few_queries", "note", "few", 20),)
+    outcome = dataclasses.replace(kept.outcome, gates=gates, findings=findings)
+    counts = Counter(line["record"] for line in bundle_records(dataclasses.replace(kept, outcome=outcome)))
+    parts = {"system": outcome.systems, "comparison": outcome.comparisons, "decision": outcome.decisions}
+    parts |= {"gate": outcome.gates, "finding": outcome.findings}
+    assert all(parts.values()), "the bundle holds some of each"
+    assert counts == {"evaluation": 1, **{kind: len(rows) for kind, rows in parts.items()}}
+
+
+@pytest.mark.slow
+def test_two_runs_of_an_evaluation(tmp_path: Path) -> None:
+    evaluation = small(tmp_path, tracker={"json_lines": {"folder": "../tracked"}})
+    before = set(sys.modules)
+    first = perform_run(evaluation)
+    assert not {name for name in set(sys.modules) - before if name.split(".")[0] in ("mlflow", "prefect")}
+    [path] = (tmp_path / "tracked" / "small").iterdir()
+    assert first.published["url"] == str(path)
+    assert (first.pending, tracker_label(evaluation)) == (None, "JSON Lines")
+    found = lines(path)
+    outcome = read_bundle(first.bundle).outcome
+    assert {line["key"] for line in found} == {read_bundle(first.bundle).key}
+    told = next(line for line in found if line["record"] == "comparison")
+    assert told["difference"] == outcome.comparisons[0].difference
+
+    before_again = path.read_bytes()
+    assert not tracker_for_bundle(evaluation, first.bundle).publish(first.bundle, evaluation).new
+    assert path.read_bytes() == before_again, "publishing twice adds nothing"
+    changed_run(tmp_path, 1)
+    perform_run(evaluation)
+    files = f"{tmp_path}/tracked/*/*.jsonl"
+    rows = duckdb.sql(
+        f"select ordinal from read_json('{files}', union_by_name = true) where record = 'evaluation' order by ordinal"
+    ).fetchall()
+    assert rows == [(1,), (2,)]
+
+
+@pytest.mark.slow
+def test_a_folder_that_cannot_be_written_leaves_it_pending(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    evaluation = small(tmp_path, tracker={"json_lines": {"folder": str(tmp_path / "file")}})
+    night = perform_run(evaluation)
+    assert ".jsonl: cannot be written: Not a directory" in night.pending
+    with pytest.raises(TrackingError, match="cannot be written"):
+        make_tracker(evaluation).publish(night.bundle, evaluation)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("wandb", "tracker = 'wandb': there is none of this name; take one of json_lines, mlflow, or install"),
+        ({"json_lines": {"file": "x"}}, "tracker.json_lines.file: is no option of the tracker (folder)"),
+        ({"json_lines": {"folder": 3}}, "tracker.json_lines.folder = 3: must be the path of a folder"),
+        ({"mlflow": {"folder": "x"}}, "tracker.mlflow.folder: is no option of the tracker (none)"),
+    ],
+)
+def test_a_choice_that_is_refused_before_anything_is_read(given: Any, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as found:
+        refuse_unknown_tracker(small(tmp_path, tracker=given))
+    assert str(found.value).startswith(sentence)
+
+
+@pytest.mark.slow
+def test_a_bundle_alone_does_not_choose_where_files_are_written(tmp_path: Path) -> None:
+    night = perform_run(small(tmp_path, tracker="json_lines"))
+    with pytest.raises(InputError, match="publish by the configuration"):
+        tracker_for_bundle(None, night.bundle)
+
+
+def test_the_forms_of_the_key() -> None:
+    def of(value: Any) -> Any:
+        found = Evaluation.model_validate({"name": "t", "scores": "s.csv", "tracker": value}).tracker
+        return found.name, found.options
+
+    assert of("json_lines") == of({"json_lines": None}) == of({"name": "json_lines"}) == ("json_lines", {})
+    assert of({"json_lines": {"folder": "x"}}) == ("json_lines", {"folder": "x"})
