@@ -40,6 +40,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
 }
 LIKE = 0.8  # how much of an option's name must be right for it to be meant
 LONGEST_VALUE = 100  # characters of KEY=VALUE that is taken for an option
+JUDGMENTS_FIRST = ("compare", "explain", "sensitivity", "judge-next")  # commands whose first file they are
 OF_CONFIGURATIONS = ("config", "configs", "bundle")  # arguments that are a configuration, or its results
 LEAST, FOR_A_CORE = 2_500_000_000, 250_000_000  # bytes; measured: 2 cores work with 3 GB, and not with 2 GB
 MOST_USED = frozenset(
@@ -173,6 +174,11 @@ def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
         if name == "draw" and can_only_be("judgments", files[0], "ranking"):
             how = shlex.join([*args[1:], "--judgments", files[0]])
             yield f"{files[0]}: looks like judgments, and draw takes rankings → {program} draw {how}"
+    is_named = any(each.startswith(("--judgments", "--qrels")) for each in args)
+    if name in JUDGMENTS_FIRST and files and not is_named and can_only_be("ranking", files[0], "judgments"):
+        first = [each for each in files if can_only_be("judgments", each, "ranking")] or ["JUDGMENTS"]
+        how = shlex.join([*first, *(each for each in args if each not in first)])
+        yield f"{files[0]}: looks like a ranking, and judgments come first → {program} {name} {how}"
     if is_config and "--set" in options and len(files) > 1 and not files[1].endswith(CONFIGURATIONS):
         yield f"{files[1]}: goes without a configuration, which names files → {program} {name} {shlex.quote(files[0])}"
     for given in files:

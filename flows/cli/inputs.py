@@ -40,17 +40,11 @@ def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "")
     """Return the options with `judgments` and `system` filled in from the positional files.
 
     options: parameter -> value. command: name of the command, for messages. otherwise: the end of the message about
-    missing files, which offers another command. Raises InputError if files are missing or ambiguous, or if a ranking is
-    in the place of the judgments.
+    missing files, which offers another command. Raises InputError if files are missing or ambiguous.
     """
     from ndcg_ab.config.options.positional import assign_files
 
     inputs = assign_files(options, command, otherwise)
-    files = list(map(str, options.get("files") or ()))
-    if files and not options.get("judgments") and can_only_be("ranking", files[0], "judgments"):
-        first = [file for file in files if can_only_be("judgments", file, "ranking")] or ["JUDGMENTS"]
-        how = shlex.join([*first, *(file for file in files if file not in first)])
-        raise InputError(f"{files[0]}: looks like a ranking, and judgments come first → ndcg-ab {command} {how}")
     return inputs | {"system": spread_files(inputs["system"])}
 
 

@@ -119,5 +119,6 @@ def utf8_command(start: bytes) -> str:
     if sum(byte < 9 or 13 < byte < 32 for byte in start[:SEEN] if byte) > len(start[:SEEN]) / 50:
         return "it holds binary data: name the text that it was made of, or export it as CSV"
     wide = start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in start[:4]
-    what, encoding = ("it is UTF-16", "UTF-16") if wide else ("if it is Latin-1", "LATIN1")
+    unicode = "UTF-32" if b"\0\0" in start[:4] else "UTF-16"
+    what, encoding = (f"it is {unicode}", unicode) if wide else ("if it is Latin-1", "LATIN1")
     return f"convert the file to UTF-8; {what}: iconv -f {encoding} -t UTF-8 FILE > NEW"

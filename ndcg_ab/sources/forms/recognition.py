@@ -1,6 +1,7 @@
 """Recognise the form of a file among all known forms, and choose how the file is read."""
 
 import dataclasses
+import shlex
 import textwrap
 from collections.abc import Mapping
 from functools import partial
@@ -140,6 +141,8 @@ def refuse_other_kind(sample: Sample, kind: str) -> None:
         content = "a ranking" if other.kind == RANKING else other.kind
         swapped = "are judgments and ranking swapped?" if {kind, other.kind} == {JUDGMENTS, RANKING} else ""
         remedy = swapped or f"give it with {OPTIONS[other.kind]}"
+        if other.kind == SCORES:
+            remedy = f"values are compared without judgments → ndcg-ab compare --scores {shlex.quote(str(sample.path))}"
         raise InputError(f"{sample.path}: this looks like {content} ({other.note}), and {needed} needed: {remedy}")
 
 

@@ -188,6 +188,7 @@ MISTAKES: dict[str, Mistake] = {
     "xz in three layers": packed(lzma.compress, "unxz -c <"),
     "bzip2 in three layers": packed(bz2.compress, "bunzip2 -c <"),
     "a ZIP file of two files": judged("j.zip", zipped("j.qrels", "k.qrels"), "unpack it", "unzip {}/j.zip"),
+    "UTF-32": judged("j.csv", "query_id,doc_id,grade\n".encode("utf-32"), "iconv -f UTF-32 -t UTF-8 FILE > NEW"),
     "UTF-16": judged("j.csv", "query_id,doc_id,grade\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FILE > NEW"),
     "Latin-1": judged("j", b"q1 0 caf\xe9 1\n", "iconv -f LATIN1 -t UTF-8 FILE > NEW"),
     "judgments for a ranking": ranked("r", "q1 0 a 1\n", "this looks like judgments (TREC judgments)", "swapped?"),

@@ -23,6 +23,7 @@ FILES = {
     "o.csv": b"qid,doc_id,points\nbread,bread-guide,1\n",
     "clicks.csv": b"query,doc_id,place,impressions,clicks\nbread,d1,1,5,2\nbread,d2,2,5,1\n",
     "ids.txt": b"bread\nbutter\n",
+    "wide.csv": b"query_id,old,new\nbread,0.5,0.7\nbutter,0.25,0.5\n",
     "docs.txt": b"doc_id\nbread-guide\n",
     "beir.tsv": b"query_id\tdoc_id\tscore\nbread\tbread-guide\t1\nbread\tbread-shop\t0\nbutter\tbutter-guide\t2\n",
     "fractions.json": b'{"bread": {"bread-guide": 1.5, "bread-shop": 0.5}, "butter": {"butter-guide": 2.5}}',
@@ -67,7 +68,9 @@ CASES = {  # a command beside the example's files -> what its message says; what
     "version": "→ ndcg-ab --version",
     "compare beir.tsv old.run new.run --quiet": "",  # judgments, although each could be a ranking
     "compare fractions.json old.run new.run --quiet": "",
-    "compare old.run judgments.qrels new.run": "judgments come first → ndcg-ab compare judgments.qrels old.run new.run",
+    "compare old.run judgments.qrels new.run --gate": f"judgments come first → ndcg-ab compare {ALL} --gate",
+    "explain new.run judgments.qrels --query pasta": "→ ndcg-ab explain judgments.qrels new.run --query pasta",
+    "explain wide.csv new.run --query bread": "values are compared without judgments → ndcg-ab compare --scores wide.c",
     "judge-next old.run new.run": "and judgments come first → ndcg-ab judge-next JUDGMENTS old.run new.run",
     "compare 'judgments.qrels old.run new.run'": f"its parts are → ndcg-ab compare {ALL}",
     "compare judgments.qrels,old.run,new.run --quiet": f"→ ndcg-ab compare {ALL} --quiet",
