@@ -16,7 +16,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.decisions import Decision, decide
 from ndcg_ab.results.outcome import Finding
-from ndcg_ab.results.wording import GATE, GUARDRAILS, INTENDED, MAIN, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
+from ndcg_ab.results.wording import GATE, GUARDRAILS, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.estimates.mean_difference import Differences, Interval
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
@@ -330,24 +330,25 @@ def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str 
     return None
 
 
-def other_decisions(
-    engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
-) -> tuple[Decision, ...]:
+def compare_as_primary(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
+    """Return the comparisons on all metrics as one primary family, as if every metric decided.
+
+    The list is empty if the configuration assigns roles to metrics. By default the first metric decides. columns: from
+    `metric_columns`.
+    """
+    if not evaluation.default_secondary_metrics:
+        return []
+    names = {*evaluation.metrics, *evaluation.default_secondary_metrics}
+    return compare_columns([column for column in columns if column.metric in names], evaluation, PRIMARY)
+
+
+def other_decisions(compared: Sequence[Comparison], together: Sequence[Comparison]) -> tuple[Decision, ...]:
     """Return the decisions that would be different if all metrics decided, not only the primary ones.
 
-    All metrics are then tested as one primary family. Only the default is examined, by which the first metric decides:
-    the tuple is empty if the configuration assigns roles to metrics. compared: the comparisons on which the actual
-    decisions are based.
+    compared: the comparisons on which the actual decisions are based. together: from `compare_as_primary`, with the
+    effect of unjudged results.
     """
-    names = {*evaluation.metrics, *evaluation.default_secondary_metrics}
-    if not evaluation.default_secondary_metrics or not compared:
-        return ()
-    columns = [column for column in metric_columns(engine, evaluation, sampling) if column.metric in names]
-    unjudged = {(row.candidate, row.metric): row.unjudged for row in compared if row.family in MAIN}
-    together = [
-        replace(row, unjudged=unjudged.get((row.candidate, row.metric)))
-        for row in compare_columns(columns, evaluation, PRIMARY)
-    ]
-    together += [row for row in compared if row.family not in (PRIMARY, SECONDARY)]
-    pairs = [(decide(name, compared), decide(name, together)) for name in candidate_names(evaluation)]
+    others = [*together, *(row for row in compared if row.family not in (PRIMARY, SECONDARY))]
+    names = dict.fromkeys(row.candidate for row in together)
+    pairs = [(decide(name, compared), decide(name, others)) for name in names]
     return tuple(other for now, other in pairs if other.decision is not now.decision)

@@ -16,7 +16,14 @@ from ndcg_ab.checks.score_checks import check_configured_differences, check_cost
 from ndcg_ab.comparing.changes import check_intended, find_changes, intended_comparisons
 from ndcg_ab.comparing.costs import compare_costs
 from ndcg_ab.comparing.drawn_queries import add_drawn_findings, limit_queries_needed
-from ndcg_ab.comparing.families import check_heavy_queries, check_slices, make_families, metric_columns, other_decisions
+from ndcg_ab.comparing.families import (
+    check_heavy_queries,
+    check_slices,
+    compare_as_primary,
+    make_families,
+    metric_columns,
+    other_decisions,
+)
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
@@ -25,6 +32,7 @@ from ndcg_ab.labels.judged_shares import add_judged_shares, check_judged_shares
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
 from ndcg_ab.pipeline.context import Context
+from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.ledger import ANSWERED, CLICKS, DRAWN, JUDGMENTS, RANKING, SCORED, LedgerRow, make_row, scored_rows
 from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.scoring.loading import read_by_system
@@ -57,7 +65,7 @@ def make_outcome(engine: Engine, context: Context) -> Outcome:
     systems = list(read_summaries(engine, sampling.weights))
     ledger = (*context.ledger, *scored_ledger_rows(engine))
     unknown = check_intended(engine, evaluation)
-    compared = compare_systems(engine, evaluation, sampling, systems)
+    compared, if_all_decided = compare_systems(engine, evaluation, sampling, systems)
     all_findings = [*context.findings, *check_configuration(engine, evaluation), *unknown]
     all_findings += check_clusters(engine, evaluation)
     changes = find_changes(engine, evaluation)
@@ -97,23 +105,25 @@ def make_outcome(engine: Engine, context: Context) -> Outcome:
         costs=costs,
         ledger=ledger,
         left_out=context.left_out,
-        if_all_decided=other_decisions(engine, evaluation, sampling, compared),
+        if_all_decided=if_all_decided,
     )
 
 
 def compare_systems(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, systems: Sequence[SystemSummary]
-) -> list[Comparison]:
-    """Return the comparisons of all families, and those on the queries that a change is meant to improve.
+) -> tuple[list[Comparison], tuple[Decision, ...]]:
+    """Return the comparisons of all families, and the decisions that would be different if every metric decided.
 
-    A family is a set of comparisons that are adjusted together. Comparisons over all queries include the possible
-    effect of unjudged results, and the judged shares.
+    A family is a set of comparisons that are adjusted together. The last one is on the queries that a change is meant
+    to improve. Comparisons over all queries include the possible effect of unjudged results, and the judged shares.
     """
     columns = metric_columns(engine, evaluation, sampling)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling, columns), sampling.log)
-    compared = add_unjudged(engine, evaluation, sampling, columns, compared)
+    together = compare_as_primary(columns, evaluation)
+    every = add_unjudged(engine, evaluation, sampling, columns, [*compared, *together])
+    compared, together = every[: len(compared)], every[len(compared) :]
     compared = add_judged_shares(engine, evaluation, sampling, systems, compared)
-    return compared + intended_comparisons(engine, evaluation, sampling)
+    return compared + intended_comparisons(engine, evaluation, sampling), other_decisions(compared, together)
 
 
 def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> Iterator[SystemSummary]:

@@ -32,6 +32,19 @@ def test_it_is_said_where_the_default_changed_a_decision() -> None:
 
 
 @pytest.mark.slow
+def test_unjudged_results_are_weighed_anew_where_every_metric_decides() -> None:
+    """rr@3 is shown better in the family of all metrics alone, and every result is judged."""
+    better, worse = in_order("first", "bad"), in_order("bad", "first")
+    old = {query: worse if query < "q08" else better for query in QUERIES}
+    rankings = {"old": old, "new": dict.fromkeys(QUERIES, better)}
+    metrics = ["accuracy@3", "rr@3", "recall@3", "precision@3", "judged@3", "recall@2", "precision@2", "accuracy@2"]
+    by_first, by_all = (outcome_of(JUDGMENTS, rankings, metrics, primary_metrics=each) for each in ("first", "all"))
+    assert [each.decision for each in by_first.decisions] == ["nothing_changed"]
+    assert [each.decision for each in by_all.decisions] == ["ship_if_cheap"]
+    assert by_first.if_all_decided == by_all.decisions
+
+
+@pytest.mark.slow
 def test_nothing_is_said_where_nothing_changed_or_the_roles_are_named() -> None:
     assert outcome("all").if_all_decided == ()
     backwards = outcome("first", METRICS[::-1])
