@@ -89,7 +89,7 @@ def favoured_and_other(row: Comparison) -> tuple[str, str]:
 
 def favoured_side(row: Comparison) -> int:
     """Return 1 if the verdict favours the candidate, -1 if it favours the baseline, 0 if it favours neither."""
-    return 1 if row.conclusion is Verdict.NOT_WORSE else row.conclusion.direction
+    return -1 if row.conclusion.is_harm else int(row.conclusion in (Verdict.IMPROVED, Verdict.NOT_WORSE))
 
 
 def holds_on_fully_judged(row: Comparison, labels: Labels) -> bool:

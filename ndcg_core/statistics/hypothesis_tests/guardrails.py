@@ -124,11 +124,11 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> Iterator[str]:
     """Yield notes on a guardrail's result, as sentences; nothing if `bound` is None because it was not tested."""
     if bound is None:
         return
-    if bound.is_shown_worse:
+    conclusion = guardrail_verdict(facts, bound)
+    if bound.is_shown_worse and conclusion.kind is Verdict.WORSE:
         yield f"shown to be worse than {facts.smallest_effect:g}"
     if bound.method == STUDENT:
         yield "the metric's range is not known: rare harm may go unseen"
-    conclusion = guardrail_verdict(facts, bound)
     if conclusion.kind is Verdict.MAY_BE_WORSE and conclusion.obstacle is not None:
         count, (one, many) = facts.units, unit_names(facts.clusters)
         few = facts.differing < min(SMALL_SAMPLE, count)
@@ -153,7 +153,8 @@ def queries_to_decide(pairs: Paired, moments: Moments, margin: float, alpha: flo
     sides = 2 if moments.mean > -margin else 1  # the bound is one-sided, the test for harm is not
     if moments.deviation == 0 or effect <= 0:
         return None
-    return queries_needed(effect, moments.deviation, sides * alpha, POWER)
+    least = least_differing(alpha) if sides == 1 else 2  # the test for harm needs as many, however large the loss
+    return max(least, queries_needed(effect, moments.deviation, sides * alpha, POWER))
 
 
 def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:

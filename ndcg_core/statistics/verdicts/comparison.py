@@ -324,15 +324,10 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
     Return None if the conclusion is not "undecided", if there is no smallest effect, if the differences do not vary, if
     it is only open whether rare losses hide (`facts.rules_out_rare` is False), or if no number of queries suffices.
     """
-    if (
-        conclusion is not Verdict.UNDECIDED
-        or facts.mde is None
-        or facts.smallest_effect is None
-        or facts.moments is None
-    ):
+    if conclusion is not Verdict.UNDECIDED or not facts.rules_out_rare:
         return None
-    if not facts.rules_out_rare:
-        return None  # no loss of this size is detected; what is open is whether rare ones hide
+    if facts.mde is None or facts.smallest_effect is None or facts.moments is None:
+        return None
     return queries_to_detect(facts.moments, facts.mde, facts.smallest_effect, POWER)
 
 

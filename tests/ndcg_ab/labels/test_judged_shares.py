@@ -134,6 +134,7 @@ FEWER = {"baseline_judged": 0.95}  # of the candidate's results are judged than 
         (HARM, FEWER | {"full_low": -0.2, "full_high": 0.0}, True),
         (HARM, FEWER | {"full_low": -0.2, "full_high": -0.1}, False),
         (HARM | {"unjudged": TURNS}, FEWER | {"full_low": -0.2, "full_high": -0.1}, True),
+        (HARM | {"conclusion": Verdict.WORSE, "smallest_effect": 0.1}, FEWER | {"full_high": 0.0}, True),
         (ROW | {"conclusion": Verdict.UNDECIDED}, {"full_low": -1.0}, False),
         (ROW | {"conclusion": Verdict.MAY_BE_WORSE}, FEWER | {"full_low": -1.0}, False),
         (HOLDS, {"full_low": -0.1}, True),

@@ -35,6 +35,7 @@ UNKNOWN = "the metric's range is not known: rare harm may go unseen"
             ("100 queries: 299 without a difference rule out a loss of 0.01",),
         ),
         ([-0.2] * 40 + [0.2] * 40, "worse by more than 0.01 not ruled out", ("80 queries: 299 without a difference",)),
+        ([-1.0] * 5, "worse by more than 0.01 not ruled out", ()),  # by the bound alone it is worse
         ([0.3] * 20, "not worse than 0.01", ()),  # gains on every query need fewer
         ([-0.005] * 30, "worse, and not shown to be within 0.01", ()),
         ([-0.3] * 30, "worse, and not shown to be within 0.01", ("shown to be worse than 0.01",)),
@@ -160,6 +161,7 @@ def test_no_number_of_queries_shows_what_is_not_so() -> None:
     found = guard(lost, 0.01)  # measured beyond its margin: the number shows the harm
     assert (found.conclusion, found.queries_needed) == (Verdict.MAY_BE_WORSE, 34)
     assert guard([0.0] * 40, 0.05).queries_needed is None, "an identical pair says what it needs"
+    assert guard([-1.0, -0.9] * 2, 0.05).queries_needed == 6, "fewer cannot be tested"
     mixed = [-0.1, 0.1] * 15
     plain, weighted = guard(mixed, 0.05), guard(mixed, 0.05, weights=[1.0] * 15 + [3.0] * 15)
     assert plain.queries_needed is not None and weighted.queries_needed is not None
