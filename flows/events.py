@@ -6,7 +6,8 @@ from typing import Any
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.report.answer import format_headline
-from ndcg_ab.results.numbers import format_range, signed
+from ndcg_ab.report.words import format_interval
+from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -47,7 +48,7 @@ def events_of(
 
 
 def difference_text(row: Comparison) -> str:
-    return f"{row.metric} {signed(row.difference)} {format_range(row.low, row.high)}"
+    return f"{row.metric} {signed(row.difference)} {format_interval(row)}"
 
 
 def resource_labels(evaluation: str, system: str | None = None) -> dict[str, str]:

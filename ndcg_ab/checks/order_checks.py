@@ -189,8 +189,7 @@ def is_beyond_bound(engine: Engine, key: OrderCheckKey) -> bool:
     Only ties within the cutoff of `key` count. As a side effect, the table `sensitive_doc` is built, unless the results
     within the cutoff are too many already.
     """
-    top_results = pc.sum(engine.read("tied_query", ("looked_at",))["looked_at"]).as_py()
-    if (top_results or 0) > BOUNDED:
+    if (pc.sum(engine.read("tied_query", ("looked_at",))["looked_at"]).as_py() or 0) > BOUNDED:
         return True
     engine.build("sensitive_doc", everything=key.beyond)
     return engine.count("sensitive_doc") > BOUNDED

@@ -109,7 +109,10 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         if not outcome.comparisons and gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
             yield GateResult(NO_REGRESSION, False, NOBODY)
         else:
+            small = [row for row in primary_rows(outcome) if row.conclusion is Verdict.REGRESSED and row not in worse]
             passed = "no candidate regressed on a primary metric"
+            if small:
+                passed = f"no regression that the gate forbids; {'; '.join(map(failure_text, small))}"
             yield make_result(NO_REGRESSION, list(map(failure_text, worse)), passed, [row.candidate for row in worse])
     costs = outcome.costs.guarded if outcome.costs else []
     if gate.guardrails and (costs or any(row.family == GUARDRAILS for row in outcome.comparisons)):

@@ -301,7 +301,10 @@ def format_headline(outcome: Outcome) -> str:
         first, *others = outcome.failures
         systems = list(dict.fromkeys(first.systems))
         more = f" and {len(systems) - 1} more" if len(systems) > 1 else ""
-        subject = f"{systems[0]}{more} {FAILURES[first.name]}" if systems and first.name in FAILURES else first.name
+        rows = [row for row in outcome.main if row.family == PRIMARY and row.candidate in systems[:1]]
+        has_regressed = first.name != NO_REGRESSION or not rows or any(row.conclusion.is_harm for row in rows)
+        says_what = systems and first.name in FAILURES and has_regressed  # else no query is scored
+        subject = f"{systems[0]}{more} {FAILURES[first.name]}" if says_what else first.name
         return f"✗ {subject}{f', {len(others)} more' if others else ''} (gate failed); {text}"
     return f"{groups[0][0].mark} {text}" if groups else text
 

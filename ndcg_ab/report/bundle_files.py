@@ -57,8 +57,7 @@ def write_report(folder: Path) -> None:
     with open_tables(folder / TABLES, memory_limit=memory) as engine:
         documents = documents_source(bundle.evaluation)
         data = gather_page_data(engine, bundle.outcome, read_content(folder), timeline, documents, can_do_without=True)
-    data = dataclasses.replace(data, over_nights=nights)
-    write_page(folder / PAGE, data)
+    write_page(folder / PAGE, dataclasses.replace(data, over_nights=nights))
 
 
 def read_timeline(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None]:

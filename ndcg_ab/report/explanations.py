@@ -15,6 +15,7 @@ from ndcg_ab.report.words import (
     deciding_interval,
     format_clusters,
     format_confidence_level,
+    format_shared_queries,
     format_weights,
     query_kind,
 )
@@ -22,7 +23,7 @@ from ndcg_ab.results.cost_records import requests_text
 from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping, measured_state
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_text, queries_text
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, fully_judged_text, queries_text
 from ndcg_core.measures.external_metric import ExternalMetric, make_metric
 from ndcg_core.measures.meanings import PLAIN_MEANINGS
 from ndcg_core.measures.metric import Metric
@@ -63,7 +64,8 @@ def explain_comparison(outcome: Outcome, candidate: str, rows: Sequence[Comparis
     for row in rows:
         metric = make_metric(row.metric)
         if row.family == PRIMARY:
-            yield f"The deciding metric: {metric.name}{explain_metric(metric)}."
+            article = "The" if sum(each.family == PRIMARY for each in rows) == 1 else "A"
+            yield f"{article} deciding metric: {metric.name}{explain_metric(metric)}."
         else:
             yield f"Must not get worse by {row.smallest_effect:g}: {metric.name}{explain_metric(metric)}."
     if judged := format_judged_shares(outcome, candidate, rows):
@@ -105,9 +107,14 @@ def format_judged_shares(outcome: Outcome, candidate: str, rows: Sequence[Compar
 def explain_answer(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
     for row in rows:
         yield f"{row.metric}: {explain_verdict(row)}{format_means(outcome, row)}."
+    yield from (f"Gate, {row.metric}: {explain_verdict(row)}." for row in gate_margins(outcome, candidate))
     if not rows:
         yield "No deciding metric could be compared."
     yield from (f"{row.sentence}." for row in leading_costs(outcome.costs, candidate))
+
+
+def gate_margins(outcome: Outcome, candidate: str) -> list[Comparison]:
+    return [row for row in outcome.comparisons if row.family == GATE and row.candidate == candidate]
 
 
 def explain_verdict(row: Comparison) -> str:
@@ -162,8 +169,9 @@ def format_means(outcome: Outcome, row: Comparison) -> str:
     means = {each.system_id: format_plain(each.mean) for each in outcome.systems if each.metric == row.metric}
     relative = row.descriptive.relative if row.descriptive else None
     share = "" if relative is None else f", {100 * relative:+.1f} %"
-    between = f"{means[row.candidate]} against {means[row.baseline]} ({signed(row.difference)}{share})"
-    return f": a mean of {between}; better on {row.wins} queries, {others}"
+    figure = f"{signed(row.difference)} {format_shared_queries(outcome, row)}".rstrip()
+    between = f"{means[row.candidate]} against {means[row.baseline]} ({figure}{share})"
+    return f": a mean of {between}; better on {queries_text(row.wins)}, {others}"
 
 
 # ---- how sure
@@ -173,8 +181,7 @@ def explain_certainty(outcome: Outcome, candidate: str, rows: Sequence[Compariso
     for row in rows:
         yield from (f"{row.metric}: {text}." for text in certainty_sentences(row))
     if any(row.notes for row in rows):
-        each = dict.fromkeys(note for row in rows for note in row.notes)
-        yield f"Note: {'; '.join(each)}."
+        yield f"Note: {'; '.join(dict.fromkeys(note for row in rows for note in row.notes))}."
 
 
 def certainty_sentences(row: Comparison) -> Iterator[str]:
@@ -271,14 +278,13 @@ def explain_label_effect(row: Comparison) -> str:
     unjudged = row.unjudged
     if unjudged is None or not unjudged.documents or measured_state(row).is_undecided:
         return ""
-    between = (
-        ""
-        if unjudged.low is None
-        else f"; over all their grades the difference is {signed(unjudged.low)} to {signed(unjudged.high)}"
-    )
+    between = ""
+    if unjudged.low is not None:
+        between = f"; over all their grades the difference is {signed(unjudged.low)} to {signed(unjudged.high)}"
     if can_be_reversed(row) or unjudged.tipping_factor is not None:
         return f"the verdict {describe_tipping(row)}{between}"
-    return f"the verdict stands even if unjudged results are 5 times as good, or as bad, as judged ones{between}"
+    stands = "the direction of the difference" if row.size is Size.BY_MORE_THAN else "the verdict"
+    return f"{stands} stands even if unjudged results are 5 times as good, or as bad, as judged ones{between}"
 
 
 # ---- what to do next
@@ -303,9 +309,9 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
             )
         if is_other:
             yield "Draw again (`ndcg-ab draw --kept`): queries that should show the same in every system differ."
-    for row in rows:
+    for row in [*rows, *gate_margins(outcome, candidate)]:
         if sentence := advise_more_queries(row, query_kind(outcome)):
-            yield f"{row.metric}: {sentence}."
+            yield f"{'Gate, ' * (row.family == GATE)}{row.metric}: {sentence}."
     for cost in leading_costs(outcome.costs, candidate):
         if cost.can_be_decided:
             yield f"{cost.metric}: ask about {cost.queries_needed:,} queries; they need no judgments."
@@ -322,21 +328,17 @@ def advise_more_queries(row: Comparison, kind: str = "") -> str:
     count, units = row.queries, f"{kind} queries" if kind else "queries"
     if row.clusters is not None:
         count, units = row.clusters.count, "clusters"
-    if row.conclusion is Verdict.MAY_BE_WORSE and row.queries_needed is not None:
+    if row.conclusion is Verdict.MAY_BE_WORSE and row.queries_needed is not None and row.queries_needed > count:
         return f"about {row.queries_needed:,} {units} like these would settle it, with a probability of 80 %"
     if row.conclusion is not Verdict.UNDECIDED or not row.mde:
         return ""
     effect = row.smallest_effect
-    if effect is None and kind:
-        return "set the smallest difference that matters (--smallest-effect)"
     if effect is None:
-        return (
-            "set the smallest difference that matters (--smallest-effect);"
-            f" detecting {format_plain(row.mde / 2)}, half of the present limit, needs"
-            f" about {4 * row.queries:,} {units} like these"
-        )
+        advice = "set the smallest difference that matters (--smallest-effect)"
+        half = f"detecting {format_plain(row.mde / 2)}, half of the present limit, needs about {4 * count:,} {units}"
+        return advice if kind else f"{advice}; {half} like these"
     if row.mde <= effect:
-        return f"a difference of {effect:g} would probably have been detected: decide by cost"
+        return f"a difference of {effect:g} would probably have been detected; more {units} can show that it is smaller"
     if kind and row.queries_needed is None:
         return f"all queries whose results differ would not detect a difference of {effect:g}"
     needed = row.queries_needed or math.ceil(count * (row.mde / effect) ** 2)

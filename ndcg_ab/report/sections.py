@@ -11,14 +11,7 @@ from ndcg_ab.report import words
 from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, shorten_middle, table_title
 from ndcg_ab.results.change_records import JudgeNoise, Judges, QueryDifference, RankingChanges, TopDocument
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, format_cost, requests_text
-from ndcg_ab.results.numbers import (
-    format_fraction,
-    format_percent,
-    format_plain,
-    format_probability,
-    format_range,
-    signed,
-)
+from ndcg_ab.results.numbers import format_fraction, format_percent, format_plain, format_probability, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GATE, INTENDED, OTHERS, queries_text
 from ndcg_core.measures.metric import Metric
@@ -340,12 +333,7 @@ def print_judges(console: Console, outcome: Outcome) -> None:
     verdicts = [
         Row(
             [row.candidate, row.metric, judge_name(judge)],
-            [
-                str(row.queries),
-                signed(row.difference),
-                format_range(row.low, row.high),
-                format_probability(row.p_adjusted),
-            ],
+            [str(row.queries), signed(row.difference), words.format_interval(row), format_probability(row.p_adjusted)],
             Text(row.verdict),
         )
         for found in group_by_comparison(judges).values()

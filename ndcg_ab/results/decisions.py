@@ -21,9 +21,7 @@ from ndcg_core.statistics.verdicts.verdict import Size, Tone, Verdict
 NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE = "no regression", "guardrails", "not worse"
 SLICE_REGRESSION, UNANSWERED = "slice regression", "unanswered"
 JUDGED = "judged"  # the gate that asks for more judgments, and for nothing else
-NO_DROP = (
-    "no drop"  # the gate that says of a system what its own ranking did: of the baseline's, nothing of a candidate
-)
+NO_DROP = "no drop"  # the gate on a system's own ranking: if the baseline's dropped, that is no failure of a candidate
 TOLD_BY_VERDICTS = (NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE)
 NAMED = 2  # comparisons that a reason names; more are counted
 
@@ -237,9 +235,13 @@ def describe_tipping(row: Comparison) -> str:
     factor = row.unjudged.tipping_factor if row.unjudged else None
     if factor is None:
         return "it is not known what unjudged results could do to it"
+    if row.unjudged and not row.unjudged.documents:
+        return "turns if queries of the log that were not drawn differ enough"
     if factor == 1:
         return "turns if unjudged results are as good as judged ones"
-    # A shown state favours the candidate if it is a gain, a guardrail that holds, or no difference.
-    worse, better = (row.baseline, row.candidate) if measured_state(row).is_harm else (row.candidate, row.baseline)
+    measured = measured_state(row)
+    worse, better = (row.baseline, row.candidate) if measured.is_harm else (row.candidate, row.baseline)
+    if measured in (State.SAME, State.SMALLER):  # no system is favoured, and either direction turns it
+        worse, better = "the other", "one system"
     good, bad = f"{factor:g} times as good as judged ones", f"{factor:g} times as bad"
     return f"turns if unjudged results of {better} are {good}, and those of {worse} {bad}"

@@ -36,7 +36,9 @@ def format_figure(value: float | None) -> str:
 
 
 def format_percent(value: float | None) -> str:
-    """Return a share as a whole percentage: ``98 %`` for 0.98; a dash for None."""
+    """Return a share as a whole percentage: ``98 %`` for 0.98, but ``99.8 %`` for 0.998; a dash for None."""
+    if value is not None and 0.995 <= value < 1:
+        return format_percent_below(value, 1.0)
     return "–" if value is None else f"{100 * value:.0f} %"
 
 

@@ -313,8 +313,7 @@ def driver_error_text(error: Exception, parameters: dict[str, str], location: st
     text = match["said"] if match else re.sub(r"^[A-Z_]+: ", "", text)
     if uri := parameters.get("uri"):
         text = text.replace(uri, location)
-    text = re.sub(r"^\[\w[\w ]*\] ", "", redact(text).strip())
-    return on_one_line(text, 500).rstrip(".")
+    return on_one_line(re.sub(r"^\[\w[\w ]*\] ", "", redact(text).strip()), 500).rstrip(".")
 
 
 HIDDEN = re.compile(  # texts, quoted names and comments: what is in them is no SQL

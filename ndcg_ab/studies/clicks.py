@@ -65,8 +65,7 @@ def grade_events(evaluation: Evaluation) -> ClickStudy:
     assert evaluation.judgments is not None
     described: Any = evaluation.judgments.source
     source = cast(ClickJudgments, make_source(described, evaluation.directory))
-    allowed = allowed_resources(evaluation)
-    graded = source.grade(pull_queries(evaluation).texts, allowed)
+    graded = source.grade(pull_queries(evaluation).texts, allowed_resources(evaluation))
     return ClickStudy(described.clicks, graded, list(findings_from_remarks(graded.remarks, "clicks")))
 
 

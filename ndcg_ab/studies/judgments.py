@@ -293,4 +293,5 @@ def compare_verdicts(first: Outcome, second: Outcome) -> Iterator[VerdictPair]:
     others = {(row.metric, row.candidate): row for row in second.main}
     for row in first.main:
         other = others[row.metric, row.candidate]
-        yield VerdictPair(row.metric, row.candidate, row.conclusion != other.conclusion, row, other)
+        is_changed = (row.conclusion, row.size) != (other.conclusion, other.size)
+        yield VerdictPair(row.metric, row.candidate, is_changed, row, other)

@@ -101,7 +101,7 @@ def format_summary(sensitivity: Sensitivity, candidate: str) -> str:
     if counts["improved"] and counts["regressed"]:
         return f"{head}{spread} The verdict reverses with the definition: settle the definition first."
     if counts["not testable"] == len(rows):
-        return f"{head}{spread} Too few queries differ to test anything."
+        return f"{head}{spread} Nothing can be tested, as with {rows[0].metric}: {rows[0].verdict}."
     if max(counts.values()) == len(rows):
         return f"{head}{spread} The verdict does not depend on the definition."
     if counts["improved"] or counts["regressed"]:

@@ -20,7 +20,7 @@ from ndcg_core.measures.external_metric import canonical_name
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import translate
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict, format_distinct_effect
+from ndcg_core.statistics.verdicts.verdict import format_distinct_effect
 
 LARGE = "large_difference"  # the finding about a margin that next to nothing fails
 LOST = 10  # queries that a failure names
@@ -199,4 +199,4 @@ def fails_gate(row: Comparison) -> bool:
     """Return whether a comparison fails its gate: a margin is not proven, or a primary metric regressed."""
     if row.family in (GUARDRAILS, GATE):
         return row.conclusion.fails_margin
-    return row.family == PRIMARY and row.conclusion is Verdict.REGRESSED
+    return row.family == PRIMARY and measured_state(row).is_harm

@@ -171,8 +171,7 @@ class RankingBaseline:
         """
         check_rankings(path, rows, self.test)
         page = io.StringIO()
-        writer = csv.writer(page, delimiter="\t", lineterminator="\n")
-        writer.writerows([COLUMNS, *rows])
+        csv.writer(page, delimiter="\t", lineterminator="\n").writerows([COLUMNS, *rows])
         text = page.getvalue().encode()
         content = {digest_file_path(path): digest_text(path, text).encode(), path: text}
         if all(file.is_file() and file.read_bytes() == found for file, found in content.items()):

@@ -42,7 +42,9 @@ def test_of_what_only_describes_nothing_is_sent(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_drop_says_what_caused_it(tmp_path: Path) -> None:
     found = moved_system(-0.3)
+    wide = {"simultaneous_low": -0.5, "simultaneous_high": -0.1}  # together with other systems
+    found = dataclasses.replace(found, comparisons=tuple(dataclasses.replace(row, **wide) for row in found.comparisons))
     *_, drop = events_of(small(tmp_path), {}, outcome("good"), found)
     row = found.dropped[0]
-    figures = f"{row.metric} {row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]"
+    figures = f"{row.metric} {row.difference:+.4f} [-0.5000, -0.1000]"
     assert drop["payload"]["message"] == f"small: new dropped since evaluation 6, {figures}; changed: ranking"

@@ -50,8 +50,7 @@ LONGEST_SHAPE = 10_000  # characters by which any of them is recognised: a JSON 
 
 def has_secret_name(key: object) -> bool:
     """Return whether the name of a key, header or variable suggests a secret."""
-    letters = re.sub(r"[^a-z0-9]", "", str(key).lower())
-    return NAMES.search(letters) is not None
+    return NAMES.search(re.sub(r"[^a-z0-9]", "", str(key).lower())) is not None
 
 
 def secrets_in(key: object, text: str) -> Iterator[str]:

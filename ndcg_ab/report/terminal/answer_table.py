@@ -262,7 +262,8 @@ def legend_lines(answer: Answer, outcome: Outcome, has_letter: bool, *, in_full:
     """
     if has_letter:
         command = DRAW_AGAIN if any(each.command == DRAW_AGAIN for each in answer.warnings) else JUDGE
-        yield Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)
+        others = " or queries that were not drawn" if command == DRAW_AGAIN else ""
+        yield Line("note", f"{OPEN_LABELS}: unjudged results{others} could turn it", command=command)
     if in_full:
         return
     if slices := describe_slices(outcome):

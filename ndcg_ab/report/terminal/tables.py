@@ -128,7 +128,7 @@ def print_leave_one_system_out(console: Console, outcome: Outcome) -> None:
     rows = [
         Row(
             [row.metric, row.candidate, each.system],
-            [str(each.hidden), str(row.queries), signed(row.difference), format_range(row.low, row.high)],
+            [str(each.hidden), str(row.queries), signed(row.difference), words.format_interval(row)],
             Text(row.conclusion.words, style=STYLES[row.conclusion.traits.tone]),
         )
         for each in outcome.left_out

@@ -250,7 +250,7 @@ def format_legend(timeline: Timeline, *, wide: bool) -> str:
     wide: True to leave out the marks of decisions, because the decisions are printed in words.
     """
     conclusions = {found.conclusion for each in timeline.evaluations for found in each.compared.values()}
-    texts = [f"{sign} {found.replace('_', ' ')}" for found, sign in MARKS.items() if found in conclusions]
+    texts = [f"{sign} {found.words}" for found, sign in MARKS.items() if found in conclusions]
     if not wide:
         choices = {choice for each in timeline.evaluations for choice in each.decisions.values()}
         texts += [f"{choice.mark} {choice.words}" for choice in Choice if choice in choices]

@@ -174,8 +174,7 @@ class JsonObjectStream(ValidatingStream):
         if len(self.known) == 1 and signs[1] not in (ord("{"), *ENDS):
             raise UnusualError("a line that is no object")
         self.lines += int(last.sum())
-        opened = text.count(b"{") + text.count(b"[")
-        if opened > len(ends) + DEEPEST:
+        if text.count(b"{") + text.count(b"[") > len(ends) + DEEPEST:
             brackets = np.flatnonzero((signs == ord("{")) | (signs == ord("[")))
             if np.bincount(np.searchsorted(ends, brackets)).max() > DEEPEST:
                 raise UnusualError("many brackets")

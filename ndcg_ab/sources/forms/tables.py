@@ -222,8 +222,7 @@ def sniff_lines(sample: Sample) -> Reading | None:
     rows = [] if sample.is_json or sample.columns else [split_values(line) for line in sample.lines]
     if not rows or any(len(row) != 3 for row in rows) or guess_writer(rows) is None:
         return None
-    values = [row[2] for row in rows if not NO_NUMBERS.fullmatch(row[0])]
-    if numbers(values) is None:
+    if numbers([row[2] for row in rows if not NO_NUMBERS.fullmatch(row[0])]) is None:
         return None
     return dataclasses.replace(LINES, is_doubtful=not have_measure_names(rows))
 

@@ -18,8 +18,7 @@ ACTION, QUERY, TEXT = "action_name", "query_id", "user_query"
 
 
 def sniff(sample: Sample) -> Reading | None:
-    rows = sample.objects or sample_value(sample)
-    return Reading(EVENTS, "jsonl") if are_events(rows) else None
+    return Reading(EVENTS, "jsonl") if are_events(sample.objects or sample_value(sample)) else None
 
 
 def are_events(rows: Any) -> bool:

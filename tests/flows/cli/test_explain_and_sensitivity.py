@@ -118,6 +118,8 @@ def test_sensitivity_knows_how_the_queries_were_sampled(tmp_path: Path) -> None:
     found = row("sensitivity", *BOTH, *one, *sampled)
     assert found == row("compare", *BOTH, "--metric", "ndcg@5", *sampled)
     assert found != row("sensitivity", *BOTH, *one)
+    queries.write_text("query_id\ttopic\n" + "".join(f"{query_id}\tall\n" for query_id in ids), encoding="utf-8")
+    assert "as with ndcg@5: not testable (all queries are of one cluster)." in run("sensitivity", *BOTH, *one, *sampled)
 
 
 @pytest.mark.parametrize(("width", "tables"), [(44, 0), (60, 2), (80, 1)])

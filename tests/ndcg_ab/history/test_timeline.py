@@ -84,13 +84,14 @@ def test_no_number_breaks_however_many_systems_there_are(count: int, width: int)
     values: dict[str, float | None] = {name: 0.1 + index / 100 for index, name in enumerate(names)}
     others = dict.fromkeys(names[1:])
     shown = {
-        "compared": dict.fromkeys(others, PastComparison(-0.01, Verdict.REGRESSED)),
+        "compared": dict.fromkeys(others, PastComparison(-0.01, Verdict.MAY_BE_WORSE)),
         "decisions": dict.fromkeys(others, Choice.DO_NOT_SHIP),
         "reasons": dict.fromkeys(others, "it regressed"),
     }
     one = EvaluatedNight(1, "k", "2026-11-20T02:00:00+00:00", names[0], None, values, changed=("judgments",), **shown)
     lines = printed(Timeline("n", "ndcg@10", names, (one, one)), width)
     assert all(len(line.rstrip()) <= width for line in lines)
+    assert any(line.startswith("? loss not ruled out") for line in lines)
     text = "\n".join(line for line in lines if " 11-20 02:00 " in line)
     for value in values.values():
         assert text.count(f" {value:.4f}") == 2

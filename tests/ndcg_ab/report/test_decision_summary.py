@@ -17,6 +17,7 @@ WORDS = [f"q{number}" for number in range(12)]
 JUDGMENTS = {query: {"good": 1, "bad": 0} for query in WORDS}
 RANKINGS = {"good": in_order("good", "bad"), "bad": in_order("bad", "good")}
 FAILED = (GateResult("unanswered", False, "old: 20 queries", ("old",)),)
+UNSCORED = (GateResult("no regression", False, "new against old, rr: not testable (n = 0)", ("new",)),)
 
 
 @functools.cache
@@ -78,6 +79,7 @@ def test_a_failed_gate_says_first_what_happened(gates: list[tuple[str, list[str]
     failed = tuple(GateResult(name, False, "why", tuple(systems)) for name, systems in gates)
     found = dataclasses.replace(outcome("good"), gates=failed)
     assert format_headline(found) == f"✗ {why} (gate failed); nothing is compared"
+    assert format_headline(outcome("good", UNSCORED, new="good")).startswith("✗ no regression (gate failed); new +")
 
 
 def test_every_gate_has_words_for_its_failure() -> None:

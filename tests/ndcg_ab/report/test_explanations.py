@@ -17,6 +17,8 @@ from tests.laboratory import in_order, outcome_of
 
 QUERIES = [f"q{number:02d}" for number in range(30)]
 COMPARED, ANSWER, SURE, OVERTURN, NEXT = TITLES
+WEAKENED = Unjudged(9, State.BETTER, 1.2)
+FEW = Clusters(15, 12, 1, 4, 14.0)
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +72,9 @@ def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(impr
         ({"conclusion": Verdict.EQUIVALENT, "smallest_effect": 0.1}, ANSWER, "as well as old, to within 0.1"),
         ({"conclusion": Verdict.UNDECIDED, "mde": 0.2}, ANSWER, "the data do not show which of the two"),
         ({"conclusion": Verdict.UNDECIDED, "mde": 0.2}, SURE, "difference of 0.2000 would be detected four times"),
-        (
-            {"conclusion": Verdict.UNDECIDED, "mde": 0.2},
-            NEXT,
-            "detecting 0.1000, half of the present limit, needs about 120",
-        ),
+        ({"conclusion": Verdict.UNDECIDED, "mde": 0.2}, NEXT, "half of the present limit, needs about 120 queries"),
+        ({"conclusion": Verdict.UNDECIDED, "mde": 0.2, "clusters": FEW}, NEXT, "needs about 60 clusters like these"),
+        ({"wins": 1}, ANSWER, "better on 1 query, worse on 0"),
         ({"conclusion": Verdict.IDENTICAL}, ANSWER, "both give the same value on every query."),
         ({"conclusion": Verdict.IDENTICAL}, NEXT, "Nothing that matters."),
         ({"notes": ("small sample",)}, SURE, "Note: small sample."),
@@ -89,6 +89,7 @@ def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(impr
             OVERTURN,
             "the verdict stands even if unjudged results are 5 times as good, or as bad, as judged ones",
         ),
+        ({"size": Size.BY_MORE_THAN, "smallest_effect": 0.1, "unjudged": WEAKENED}, OVERTURN, "direction of the diff"),
     ],
 )
 def test_what_a_comparison_says_is_said_in_its_part(
@@ -100,14 +101,8 @@ def test_what_a_comparison_says_is_said_in_its_part(
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        (
-            {"mde": 0.2, "smallest_effect": 0.1},
-            "collect about 90 more queries like these to detect a difference of 0.1",
-        ),
-        (
-            {"mde": 0.05, "smallest_effect": 0.1},
-            "a difference of 0.1 would probably have been detected: decide by cost",
-        ),
+        ({"mde": 0.2, "smallest_effect": 0.1}, "about 90 more queries like these to detect a difference of 0.1"),
+        ({"mde": 0.05, "smallest_effect": 0.1}, "been detected; more queries can show that it is smaller"),
         ({"mde": 0.9, "smallest_effect": 0.0001}, "needs more than 1,000,000 queries like these"),
         ({"mde": None}, ""),
     ],
@@ -127,11 +122,10 @@ def test_a_guardrail_counts_clusters_where_clusters_are_tested(improved: Outcome
         "queries_needed": 1490,
     }
     assert advise_more_queries(row_of(improved, **guarded)).startswith("about 1,490 queries like these")
-    clusters = Clusters(15, 12, 1, 4, 14.0)
-    assert advise_more_queries(row_of(improved, **guarded, clusters=clusters)).startswith(
-        "about 1,490 clusters like these"
-    )
-    assert advise_more_queries(row_of(improved, **{**guarded, "queries_needed": None})) == "", "no number would do"
+    clustered = advise_more_queries(row_of(improved, **guarded, clusters=FEW))
+    assert clustered.startswith("about 1,490 clusters like these")
+    for needed in (None, 30):  # no number would do, and as many as there are
+        assert advise_more_queries(row_of(improved, **{**guarded, "queries_needed": needed})) == ""
 
 
 def test_warnings_of_other_systems_are_not_told(improved: Outcome) -> None:

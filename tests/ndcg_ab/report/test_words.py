@@ -54,6 +54,8 @@ def system(name: str, queries: int = 12, **changes: Any) -> SystemSummary:
         (queries_text(1, "judged"), "1 judged query"),
         (numbers.format_percent(None), "–"),
         (numbers.format_percent(0.5), "50 %"),
+        (numbers.format_percent(0.9996), "99.96 %"),
+        (numbers.format_percent(1.0), "100 %"),
         (numbers.format_probability(None), "–"),
         (numbers.format_probability(0), "–"),
         (numbers.format_probability(0.0001), "0.0001"),

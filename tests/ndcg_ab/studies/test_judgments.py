@@ -2,7 +2,9 @@
 
 import pytest
 
-from ndcg_ab.studies.judgments import order_agreement
+from ndcg_ab.studies.judgments import compare_verdicts, order_agreement
+from ndcg_core.statistics.verdicts.verdict import Size
+from tests.ndcg_ab.report.test_words import outcome, row
 
 
 @pytest.mark.parametrize(
@@ -19,3 +21,8 @@ from ndcg_ab.studies.judgments import order_agreement
 def test_orders_by_hand(second: list[float], tau: float | None, weighted: float | None) -> None:
     found = order_agreement([0.9, 0.8, 0.7], second)
     assert found == tuple(None if value is None else pytest.approx(value) for value in (tau, weighted))
+
+
+def test_another_size_of_a_difference_is_another_verdict() -> None:
+    found = [outcome(row(size=size, smallest_effect=0.01)) for size in Size]
+    assert [pair.changed for other in found for pair in compare_verdicts(found[0], other)] == [False, True]

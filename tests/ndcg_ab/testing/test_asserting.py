@@ -14,7 +14,7 @@ from ndcg_ab.testing.asserting import UNDECIDED, compare_arguments, fails_gate
 from ndcg_ab.testing.baselines import deepest_cutoff
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 from tests.paths import DATA
 
 JUDGMENTS = DATA / "judgments.qrels"
@@ -143,10 +143,12 @@ def test_the_queries_are_those_of_the_metric_that_failed() -> None:
 @pytest.mark.parametrize("verdict", Verdict)
 def test_what_fails(verdict: Verdict, family: str) -> None:
     """Of the metrics that decide a regression; of margins what is not shown to keep them."""
-    margins = {*Verdict} - {Verdict.IDENTICAL, Verdict.NOT_WORSE}
-    failing = {PRIMARY: {Verdict.REGRESSED}, SECONDARY: set(), GUARDRAILS: margins, GATE: margins}[family]
+    margins, harms = {*Verdict} - {Verdict.IDENTICAL, Verdict.NOT_WORSE}, {Verdict.REGRESSED, Verdict.WORSE}
+    failing = {PRIMARY: harms, SECONDARY: set(), GUARDRAILS: margins, GATE: margins}[family]
     row = dataclasses.replace(ROW, family=family, conclusion=verdict, smallest_effect=0.01)
     assert fails_gate(row) == (verdict in failing)
+    if family == PRIMARY:
+        assert not fails_gate(dataclasses.replace(row, conclusion=Verdict.REGRESSED, size=Size.SMALLER_THAN))
 
 
 # options that cannot be used -> the sentence

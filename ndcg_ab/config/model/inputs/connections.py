@@ -79,8 +79,7 @@ def safe_address(address: str) -> str:
     scheme, mark, rest = address.partition("://")
     if not mark:
         return address
-    rest = re.split(r"[?#]", rest, maxsplit=1)[0]
-    authority, slash, path = rest.partition("/")
+    authority, slash, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
 
 
