@@ -169,7 +169,7 @@ def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | 
         return None
     differs = sample.is_scored & (np.abs(sample.careful) > TIE_TOLERANCE)
     if (differing := np.count_nonzero(_sum_by_cluster(differs.astype(np.float64), sample))) < LEAST_DIFFERING:
-        units = f"{differing} carefully judged {'queries' if sample.members is None else 'clusters'} differ"
+        units = f"carefully judged {'queries' if sample.members is None else 'clusters'} that differ: {differing}"
         return _record_refusal(sample, f"{units}, and an interval that holds needs {LEAST_DIFFERING}")
     weights = np.ones(len(sample.proxy)) if sample.shares is None else sample.shares
     exact_mean, exact_residuals = _mean_and_residuals(sample.careful, weights * sample.is_scored)

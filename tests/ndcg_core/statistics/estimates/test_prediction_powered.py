@@ -194,7 +194,7 @@ def test_too_few_careful_differences_give_no_difference(least_differing: int, ex
         assert corrected.why_none is None and corrected.difference is not None
         return
     units = "clusters" if clustered else "queries"
-    assert corrected.why_none == f"29 carefully judged {units} differ, and an interval that holds needs 30"
+    assert corrected.why_none == f"carefully judged {units} that differ: 29, and an interval that holds needs 30"
     assert (corrected.difference, corrected.low, corrected.high, corrected.p_value) == (None,) * 4
     assert (corrected.careful_queries, corrected.cheap_queries) == (careful, every)
 
