@@ -67,7 +67,8 @@ def resolve_templates(evaluation: Evaluation, time: datetime) -> Evaluation:
     files have equal names.
     """
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
-    resolved = resolve_files(write_dates_in(evaluation, time.astimezone(zone)), evaluation, ())
+    dated = write_dates_in(evaluation, time.astimezone(zone))
+    resolved = resolve_files(dated, evaluation, ())
     if resolved == evaluation and not any(system.is_one_per_file for system in evaluation.systems):
         return evaluation
     try:  # systems may have other names now

@@ -135,8 +135,7 @@ def latest_indices_by_judge(key: Array, judge: Array, file: Array, last_file: in
     """
     rows = np.flatnonzero(file <= last_file)
     pairs = np.stack([key[rows], judge[rows]])
-    is_last = np.append(np.any(pairs[:, 1:] != pairs[:, :-1], axis=0), True)
-    return rows[is_last]
+    return rows[np.append(np.any(pairs[:, 1:] != pairs[:, :-1], axis=0), True)]
 
 
 def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
