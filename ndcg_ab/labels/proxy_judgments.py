@@ -6,13 +6,13 @@ Corrected differences decide nothing: verdicts and gates use the careful judgmen
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from ndcg_ab.comparing.families import group_differences, metric_columns
-from ndcg_ab.comparing.sampling import PLAIN, Sampling, read_sampling
+from ndcg_ab.comparing.families import metric_columns
+from ndcg_ab.comparing.sampling import PLAIN, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
@@ -29,6 +29,7 @@ from ndcg_core.statistics.estimates.prediction_powered import (
     correct_drawn,
 )
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
+from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 FEWEST_OTHERS = 2  # queries with proxy judgments only
 SURE = 0.001  # below this p, divided by the number of tests, the careful queries are no random sample
@@ -45,17 +46,7 @@ PROXY_ALONE = (  # codes of findings about judgments, of which the careful ones 
     "unanswered_query",
     *(code for code in CODES if code.startswith("click_")),
 )
-SCHEMA = pa.schema(
-    [
-        ("metric", pa.string()),
-        ("candidate", pa.string()),
-        ("query_id", pa.string()),
-        ("difference", pa.float64()),
-        ("baseline_value", pa.float64()),
-        ("weight", pa.float64()),
-        ("cluster", pa.string()),
-    ]
-)
+ProxyColumns = Mapping[tuple[str, str], Column]  # (metric, candidate) -> paired differences by the proxy judgments
 
 
 def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) -> AbstractContextManager[Rescored]:
@@ -70,18 +61,14 @@ def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) ->
     return rescore(by_proxy, plain, read.proxy, "proxy judgments", score=score)
 
 
-def load_proxy_differences(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Table, list[Finding]]:
-    """Return a table of the per-query differences by the proxy judgments, and findings on these judgments.
+def load_proxy_differences(evaluation: Evaluation, read: PulledInputs) -> tuple[ProxyColumns, list[Finding]]:
+    """Return the per-query differences by the proxy judgments, and findings on these judgments.
 
-    The table has one row per metric, candidate and query with proxy judgments, in the columns of `SCHEMA`. A difference
-    is 0 if the metric cannot score the query. Queries whose careful grades the proxy judge may have seen are left out.
-    The rankings must be complete.
+    Queries whose careful grades the proxy judge may have seen are left out. The rankings must be complete.
     """
     with load_by_proxy(evaluation, read, score=True) as (engine, single, findings):
-        table = proxy_table(engine, single)
-        query_ids, unknown = seen_queries(read)
-        proxy_rows = table.filter(pc.invert(pc.is_in(table["query_id"], pa.array(sorted(query_ids), pa.string()))))
-        return proxy_rows, [*proxy_findings(findings), *unknown]
+        seen, unknown = seen_queries(read)
+        return proxy_columns(engine, single, seen), [*proxy_findings(findings), *unknown]
 
 
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
@@ -143,144 +130,95 @@ def proxy_findings(findings: Sequence[Finding]) -> Iterator[Finding]:
             yield replace(finding, code="cheap_judgments", severity=severity, message=f"proxy judgments: {message}")
 
 
-def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
-    """Return the differences candidate - baseline by the proxy judgments, in the columns of `SCHEMA`.
+def proxy_columns(engine: Engine, evaluation: Evaluation, left_out: Collection[str]) -> ProxyColumns:
+    """Return the differences candidate - baseline by the proxy judgments, one column per metric and candidate.
 
-    The table has one row per metric, candidate and judged query. A difference is 0 if the metric cannot score the
+    Each column has all judged queries without those in `left_out`. A difference is 0 if the metric cannot score the
     query. engine: an engine with scores by the proxy judgments.
     """
+    rows = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
+    judged = tuple(query_id for (query_id,) in rows if query_id not in left_out)
     sampling = read_sampling(engine, evaluation)
-    judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
-    indices = {query_id: index for index, query_id in enumerate(judged)}
-    tables = [SCHEMA.empty_table()]
-    for column in metric_columns(engine, evaluation, PLAIN):
-        scored = [indices[query_id] for query_id in column.query_ids]
-        differences, values = np.zeros(len(judged)), np.zeros(len(judged))
-        differences[scored] = column.differences
-        values[scored] = column.baseline_values
-        columns = {
-            "metric": [column.metric] * len(judged),
-            "candidate": [column.candidate] * len(judged),
-            "query_id": judged,
-            "difference": differences,
-            "baseline_value": values,
-            "weight": weights if weights is not None else [None] * len(judged),
-            "cluster": clusters if clusters is not None else [None] * len(judged),
-        }
-        tables.append(pa.table(columns, schema=SCHEMA))
-    return pa.concat_tables(tables)
 
+    def values_of_judged(column: Column, values: Any) -> NDArray[np.float64]:
+        known = dict(zip(column.query_ids, values, strict=True))
+        return np.array([known.get(query_id, 0.0) for query_id in judged], dtype=np.float64)
 
-def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
-    """Return {(metric, candidate): paired differences by the proxy judgments}.
-
-    table: the table that `load_proxy_differences` returns.
-    baseline: name of the baseline.
-    """
-    columns = {}
-    sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
-    weighted, clustered = (not table[name].null_count for name in ("weight", "cluster"))
-    for (metric, candidate), group in group_differences(table, "metric", "candidate").items():
-        rows = [sampled[query_id] for query_id in group.query_ids]
-        columns[metric, candidate] = Column(
-            baseline,
-            candidate,
-            metric,
-            group.query_ids,
-            group.differences,
-            group.baseline_values,
-            np.array([row["weight"] for row in rows]) if weighted else None,
-            tuple(row["cluster"] for row in rows) if clustered else None,
+    return {
+        (column.metric, column.candidate): Column(
+            column.baseline,
+            column.candidate,
+            column.metric,
+            judged,
+            values_of_judged(column, column.differences),
+            values_of_judged(column, column.baseline_values),
+            weights,
+            clusters,
         )
-    return columns
+        for column in metric_columns(engine, evaluation, PLAIN)
+    }
 
 
 def add_proxy_corrections(
-    engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table
+    engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], proxy: ProxyColumns
 ) -> tuple[list[Comparison], list[Finding]]:
     """Add differences corrected by proxy judgments to the primary comparisons.
 
-    Returns all comparisons, and findings on whether the carefully judged queries are a random sample.
+    Returns all comparisons, and findings on whether the carefully judged queries are a random sample. If the queries
+    were drawn from a log, the known mean proxy difference over the log corrects the differences. If the systems then
+    differ on queries of the log without proxy judgments, nothing is corrected, and a finding says so.
     engine: an engine with the tables of the careful judgments.
-    table: the proxy differences that `load_proxy_differences` returns.
     """
     sampling = read_sampling(engine, evaluation)
-    if sampling.log is not None:
-        return correct_by_log(engine, evaluation, compared, table, sampling)
-    rows = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
-    every = frozenset(query_id for (query_id,) in rows)
-    judged = every & set(table["query_id"].unique().to_pylist())
-    seen_count = len(every) - len(judged) if evaluation.careful_unseen else None
-    careful = {(column.metric, column.candidate): column for column in metric_columns(engine, evaluation, PLAIN)}
-    proxy = proxy_columns(table, evaluation.baseline_name)
-    corrected_rows = []
-    for row in compared:
-        key = (row.metric, row.candidate)
-        if row.family == PRIMARY and key in proxy:
-            corrected = correct_difference(restrict_column(careful[key], judged), proxy[key], judged, row.alpha)
-            row = replace(row, cheap=corrected and replace(corrected, seen_queries=seen_count))
-        corrected_rows.append(row)
-    return corrected_rows, check_randomness(proxy, judged) if proxy else []
-
-
-def correct_by_log(
-    engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table, sampling: Sampling
-) -> tuple[list[Comparison], list[Finding]]:
-    """Correct the primary differences by the mean proxy difference over the log from which the queries were drawn.
-
-    Returns all comparisons, and findings. If the systems differ on queries of the log without proxy judgments, nothing
-    is corrected, and a finding says so.
-    table: the proxy differences that `load_proxy_differences` returns.
-    """
-    assert sampling.log is not None
-    proxy = proxy_columns(table, evaluation.baseline_name)
-    careful_values = {
-        key: dict(zip(column.query_ids, np.asarray(column.differences, dtype=np.float64).tolist(), strict=True))
-        for key, column in proxy.items()
-    }
-    judged = set(table["query_id"].unique().to_pylist())
-    if lacking := sorted(set(sampling.log.disagreements) - judged):
+    log = sampling.log
+    by_proxy = {query_id for column in proxy.values() for query_id in column.query_ids}
+    if log is not None and (lacking := sorted(set(log.disagreements) - by_proxy)):
         message = (
             f"the proxy judgments correct nothing: {queries_text(len(lacking))} of the log that"
             f" {'differs' if len(lacking) == 1 else 'differ'} between systems (such as {lacking[0]!r}) have none"
         )
         return list(compared), [Finding("proxy_not_whole", "note", message, len(lacking))]
-    careful = {(column.metric, column.candidate): column for column in metric_columns(engine, evaluation, sampling)}
-    corrected = []
-    for row in compared:
+    rows = engine.rows("query", ("query_id",), where={"is_judged": True})
+    judged = frozenset(query_id for (query_id,) in rows if query_id in by_proxy)
+    seen_count = len(rows) - len(judged) if evaluation.careful_unseen else None
+    columns = metric_columns(engine, evaluation, PLAIN if log is None else sampling)
+    careful = {(column.metric, column.candidate): column for column in columns}
+
+    def correct(row: Comparison) -> ProxyCorrected | None:
         key = (row.metric, row.candidate)
-        if row.family == PRIMARY and key in careful_values:
-            values = np.array([careful_values[key][query_id] for query_id in careful[key].query_ids], dtype=np.float64)
-            mean = sampling.log.mean_over_log(careful_values[key])
-            row = replace(row, cheap=correct_drawn(careful[key], values, mean, len(judged), row.alpha))
-        corrected.append(row)
-    return corrected, []
+        if log is None:
+            corrected = correct_difference(restrict_column(careful[key], judged), proxy[key], judged, row.alpha)
+            return corrected and replace(corrected, seen_queries=seen_count)
+        known = dict(zip(proxy[key].query_ids, np.asarray(proxy[key].differences).tolist(), strict=True))
+        drawn = np.array([known[query_id] for query_id in careful[key].query_ids], dtype=np.float64)
+        return correct_drawn(careful[key], drawn, log.mean_over_log(known), len(by_proxy), row.alpha)
+
+    corrected_rows = [
+        replace(row, cheap=correct(row)) if row.family == PRIMARY and (row.metric, row.candidate) in proxy else row
+        for row in compared
+    ]
+    return corrected_rows, check_randomness(proxy, judged) if proxy and log is None else []
 
 
 def restrict_column(column: Column, query_ids: Collection[str]) -> Column:
-    """Return a column of paired differences restricted to some queries.
+    """Return a column of paired differences, without weights and clusters, restricted to some queries.
 
-    The result has no baseline values, weights and clusters.
+    The result has no baseline values.
     """
     indices = [index for index, query_id in enumerate(column.query_ids) if query_id in query_ids]
-    differences = np.asarray(column.differences)[indices]
+    kept_ids = tuple(column.query_ids[index] for index in indices)
     return replace(
-        column,
-        query_ids=tuple(column.query_ids[index] for index in indices),
-        differences=differences,
-        baseline_values=None,
-        weights=None,
-        clusters=None,
+        column, query_ids=kept_ids, differences=np.asarray(column.differences)[indices], baseline_values=None
     )
 
 
-def check_randomness(proxy: Mapping[tuple[str, str], Column], judged: frozenset[str]) -> list[Finding]:
+def check_randomness(proxy: ProxyColumns, judged: frozenset[str]) -> list[Finding]:
     """Return a warning if the carefully judged queries are no random sample of the queries with proxy judgments.
 
     The proxy values of carefully judged queries are tested against those of all other queries. This is done for the
     difference of each candidate and for the values of the baseline, at level `SURE` divided by the number of tests.
-    proxy: (metric, candidate) -> paired differences by the proxy judgments, at least one.
+    proxy: at least one column.
     judged: ids of the carefully judged queries.
     """
     tested: dict[tuple[str, str], Balance] = {}

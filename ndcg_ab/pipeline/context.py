@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import Prefect
 from ndcg_ab.deadlines import Budget, OverdueError, Say, run_with_timeout
 from ndcg_ab.errors import InputError
+from ndcg_ab.labels.proxy_judgments import ProxyColumns
 from ndcg_ab.pipeline.store import Store
 from ndcg_ab.results.change_records import Judges
 from ndcg_ab.results.ledger import LedgerRow
@@ -75,7 +74,7 @@ class Context:
     findings: list[Finding] = dataclasses.field(default_factory=list)
     ledger: tuple[LedgerRow, ...] = ()
     parity_queries: int | None = None
-    proxy: pa.Table | None = None
+    proxy: ProxyColumns | None = None
     judges: Judges | None = None
     left_out: tuple[LeftOut, ...] = ()
     since_last: SinceLast | None = None
