@@ -1,10 +1,13 @@
 """Record the result of comparing two systems on one metric: every number that is stored, and the verdict in words."""
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from ndcg_core.statistics.estimates.descriptive import Descriptive
 from ndcg_core.statistics.verdicts.state import State
-from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Verdict, sentence
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict, format_distinct_effect, unit_names
+
+_WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Verdict.WORSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,19 +315,47 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Return the conclusion in words (`verdicts.verdict.sentence`; docs/statistics.md)."""
-        flipped = self.differing if self.flippable is None else self.flippable
-        return sentence(
-            self._concluded,
-            queries=self.queries,
-            differing=flipped if self.clusters is None else self.clusters.differing,
-            least_queries=self.least_queries,
-            mde=self.mde,
-            smallest_effect=self.smallest_effect,
-            clusters=None if self.clusters is None else self.clusters.count,
-            needed=self.needed,
-        )
+        """Return the conclusion in words, such as ``improved, by more than 0.02`` (docs/statistics.md).
 
-    @property
-    def _concluded(self) -> Conclusion:
-        return Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle)
+        Raises ValueError if the words need a smallest_effect and it is None.
+        """
+        kind, size, obstacle = self.conclusion, self.size, self.obstacle
+        if self.smallest_effect is None and (size or self.underpowered or kind in _WITH_MARGIN):
+            raise ValueError(f"smallest_effect is None, must be given for {kind!r} with its qualifiers")
+        margin = "" if self.smallest_effect is None else f"{self.smallest_effect:g}"
+        count = None if self.clusters is None else self.clusters.count
+        one, many = unit_names(count)
+        match kind:
+            case Verdict.IMPROVED | Verdict.REGRESSED:
+                return f"{kind}, {size.replace('_', ' ')} {margin}" if size else str(kind)
+            case Verdict.EQUIVALENT:
+                return f"equivalent within ±{margin}"
+            case Verdict.NOT_WORSE:
+                return f"not worse than {margin}"
+            case Verdict.MAY_BE_WORSE:
+                return f"worse by more than {margin} not ruled out"
+            case Verdict.WORSE:
+                return f"worse, and not shown to be within {margin}"
+            case Verdict.IDENTICAL if obstacle is Obstacle.FEW_TO_RULE_OUT:
+                units = f"{self.queries if count is None else count} {many}"
+                return f"identical ({units}; {self.needed} needed to rule out a loss of {margin})"
+            case Verdict.IDENTICAL:
+                return "identical"
+            case Verdict.NOT_TESTABLE if obstacle is Obstacle.FEW_DIFFERING:
+                flipped = self.differing if self.flippable is None else self.flippable
+                differing = flipped if self.clusters is None else self.clusters.differing
+                return f"not testable ({differing} differing {one if differing == 1 else many})"
+            case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_HEAVY_QUERY:
+                return f"not testable (one {one} has all the weight)"
+            case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_CLUSTER:
+                return "not testable (all queries are of one cluster)"
+            case Verdict.NOT_TESTABLE:
+                least = f", fewer than {self.least_queries}" if self.least_queries > 2 else ""
+                return f"not testable (n = {self.queries}{least})"
+            case Verdict.UNDECIDED if self.mde is None:
+                return "undecided (zero variance)"
+            case Verdict.UNDECIDED:
+                lacking = f" > {margin}" if self.underpowered else ""
+                return f"undecided (MDE {format_distinct_effect(self.mde, self.smallest_effect)}{lacking})"
+            case _:
+                assert_never(kind)

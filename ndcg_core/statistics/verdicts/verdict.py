@@ -1,14 +1,14 @@
-"""Conclude a verdict on one comparison as data, and word it as a sentence.
+"""Conclude a verdict on one comparison as data.
 
 The rules are in docs/statistics.md; the first one that applies decides. A verdict never says "no difference": it says
 what could have been detected, or that the difference is too small to matter. Programs read the `Conclusion`; people
-read the `sentence`, which is never parsed.
+read the sentence `verdicts.record.Comparison.verdict`, which is never parsed.
 """
 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 from ndcg_core.statistics.estimates.mean_difference import Interval, Moments
 
@@ -188,9 +188,6 @@ class Conclusion(NamedTuple):
     obstacle: Obstacle | None = None
 
 
-_WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Verdict.WORSE)
-
-
 class HalfWidths(NamedTuple):
     """The half-widths, in standard errors, of the simultaneous intervals of a family of comparisons.
 
@@ -341,62 +338,6 @@ def conclude(facts: Facts) -> Conclusion:
     if facts.mde is None:
         return Conclusion(Verdict.UNDECIDED, obstacle=Obstacle.ZERO_VARIANCE)
     return Conclusion(Verdict.UNDECIDED, underpowered=margin is not None and facts.mde > margin)
-
-
-def sentence(
-    conclusion: Conclusion,
-    *,
-    queries: int,
-    differing: int,
-    least_queries: int = 2,
-    mde: float | None = None,
-    smallest_effect: float | None = None,
-    clusters: int | None = None,
-    needed: int | None = None,
-) -> str:
-    """Return a conclusion in words, such as ``improved, by more than 0.02``.
-
-    queries, differing, least_queries, mde, smallest_effect, clusters: as in `Facts`.
-    needed: number of units without a difference that would rule out a loss of smallest_effect.
-    Raises ValueError if the words need a smallest_effect and it is None.
-    """
-    kind, size, underpowered, obstacle = conclusion
-    if smallest_effect is None and (size or underpowered or kind in _WITH_MARGIN):
-        raise ValueError(f"smallest_effect is None, must be given for {kind!r} with its qualifiers")
-    margin = "" if smallest_effect is None else f"{smallest_effect:g}"
-    one, many = unit_names(clusters)
-    match kind:
-        case Verdict.IMPROVED | Verdict.REGRESSED:
-            return f"{kind}, {size.replace('_', ' ')} {margin}" if size else str(kind)
-        case Verdict.EQUIVALENT:
-            return f"equivalent within ±{margin}"
-        case Verdict.NOT_WORSE:
-            return f"not worse than {margin}"
-        case Verdict.MAY_BE_WORSE:
-            return f"worse by more than {margin} not ruled out"
-        case Verdict.WORSE:
-            return f"worse, and not shown to be within {margin}"
-        case Verdict.IDENTICAL if obstacle is Obstacle.FEW_TO_RULE_OUT:
-            count = queries if clusters is None else clusters
-            return f"identical ({count} {many}; {needed} needed to rule out a loss of {margin})"
-        case Verdict.IDENTICAL:
-            return "identical"
-        case Verdict.NOT_TESTABLE if obstacle is Obstacle.FEW_DIFFERING:
-            return f"not testable ({differing} differing {one if differing == 1 else many})"
-        case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_HEAVY_QUERY:
-            return f"not testable (one {one} has all the weight)"
-        case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_CLUSTER:
-            return "not testable (all queries are of one cluster)"
-        case Verdict.NOT_TESTABLE:
-            least = f", fewer than {least_queries}" if least_queries > 2 else ""
-            return f"not testable (n = {queries}{least})"
-        case Verdict.UNDECIDED if mde is None:
-            return "undecided (zero variance)"
-        case Verdict.UNDECIDED:
-            lacking = f" > {margin}" if underpowered else ""
-            return f"undecided (MDE {format_distinct_effect(mde, smallest_effect)}{lacking})"
-        case _:
-            assert_never(kind)
 
 
 def format_distinct_effect(effect: float, margin: float | None = None) -> str:

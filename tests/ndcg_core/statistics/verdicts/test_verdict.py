@@ -9,7 +9,7 @@ import pytest
 from ndcg_core.statistics.estimates.power import queries_needed
 from ndcg_core.statistics.verdicts.comparison import compare_family
 from ndcg_core.statistics.verdicts.state import state_of
-from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Verdict, sentence
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
 from tests.ndcg_core.statistics.columns import around_mean, column, compare, guard
 
 # ---- section 6: the first verdict that matches
@@ -67,10 +67,11 @@ def test_what_a_weight_makes_next_to_nothing_of_is_not_counted() -> None:
 
 
 def test_words_without_their_number_and_unknown_words_are_refused() -> None:
+    found = compare(around_mean(0.1))
     with pytest.raises(ValueError, match="smallest_effect is None, must be given"):
-        sentence(Conclusion(Verdict.EQUIVALENT), queries=30, differing=30)
+        _ = dataclasses.replace(found, conclusion=Verdict.EQUIVALENT).verdict
     with pytest.raises(ValueError, match="'better' is not a valid Verdict"):
-        dataclasses.replace(compare(around_mean(0.1)), conclusion="better")
+        dataclasses.replace(found, conclusion="better")
 
 
 def test_what_a_verdict_means() -> None:
