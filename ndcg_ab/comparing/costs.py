@@ -68,11 +68,6 @@ class RecordedCost(NamedTuple):
         """Return the costs, with infinity for failed requests."""
         return np.where(self.failed, np.inf, self.values)
 
-    @property
-    def total_queries(self) -> int:
-        """Return the number of all queries, including those that lack the cost for some system."""
-        return len(self.query_ids) + len(set().union(*self.missing.values()))
-
 
 def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> Costs | None:
     """Return the costs of every system, with the differences of every candidate from the baseline.
@@ -99,16 +94,13 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
         for at, system in enumerate(systems):
             times = cold[system, cost]
             about = {"cold_requests": len(times), "cold_mean": mean(times), "measured": measured.get(system, "")}
-            about |= {
-                "failed": estimates.count_failed(at),
-                "missing": len(recorded.missing[system]),
-                "asked": recorded.total_queries,
-            }
+            about |= {"failed": estimates.count_failed(at), "missing": len(recorded.missing[system])}
+            about |= {"asked": len(recorded.query_ids) + len(set().union(*recorded.missing.values()))}
             for which, each in enumerate(statistics):
                 value = estimates.value(at, which)
                 if each.share is not None:
                     refuse_other_quantile(quantiles.get((system, cost, each.statistic)), value, system, each)
-                ends = estimates.interval(at, which)
+                ends = estimates.interval(which, Tails(estimates.alpha / 2, estimates.alpha / 2), at)
                 row = (len(recorded.query_ids), value.low, finite_or_none(ends.low), finite_or_none(ends.high))
                 bound = None if value.low == value.high else AT_LEAST
                 values.append(CostValue(system, cost, each.statistic, *row, **about, bound=bound))
@@ -139,10 +131,6 @@ class Estimates:
         if cost.failed.any():  # the same draws again
             self.high = draw_quantile_bounds(cost.values_or_infinity, shares, sample=cost.sample, **about)[1]
 
-    @property
-    def queries(self) -> int:
-        return len(self.cost.query_ids)
-
     def count_failed(self, system: int) -> int:
         return int(self.cost.failed[:, system].sum())
 
@@ -161,39 +149,30 @@ class Estimates:
         assert value is not None
         return Interval(value, math.inf if self.count_failed(system) else value)
 
-    def interval(self, system: int, which: int) -> Interval:
-        """Return the confidence interval of a statistic of one system.
+    def interval(self, which: int, tails: Tails, system: int, base: int | None = None) -> Interval:
+        """Return the confidence interval of a statistic of one system, or of its difference from another system.
 
-        The upper end is infinite for a mean if requests failed. system, which: indices of the system and of the
-        statistic.
+        An end is infinite if failed requests leave a mean without it. which: index of the statistic. tails: error
+        probabilities. system: index of the system. base: index of the system that is subtracted; None for none.
         """
-        tails = Tails(self.alpha / 2, self.alpha / 2)
         if self.statistics[which].share is None:
-            ends = mean_interval(self.cost.values[:, system], tails, self.cost.sample)
-            return ends._replace(high=math.inf) if self.count_failed(system) else ends
+            values = self.cost.values[:, system] - (0.0 if base is None else self.cost.values[:, base])
+            ends = mean_interval(values, tails, self.cost.sample)
+            low = -math.inf if base is not None and self.count_failed(base) else ends.low
+            return Interval(low, math.inf if self.count_failed(system) else ends.high)
         column = self.columns[self.statistics[which].statistic]
-        return interval_from_draws(self.low[:, system, column], self.high[:, system, column], tails)
-
-    def difference(self, pair: tuple[int, int], which: int, tails: Tails) -> Interval:
-        """Return the confidence interval of candidate - baseline in one statistic.
-
-        pair: indices of the baseline and of the candidate. which: index of the statistic. tails: error probabilities.
-        """
-        base, other = pair
-        if self.statistics[which].share is None:
-            ends = mean_interval(self.cost.values[:, other] - self.cost.values[:, base], tails, self.cost.sample)
-            low = -math.inf if self.count_failed(base) else ends.low
-            return Interval(low, math.inf if self.count_failed(other) else ends.high)
-        column = self.columns[self.statistics[which].statistic]
-        lowest = self.low[:, other, column] - self.high[:, base, column]
-        return interval_from_draws(lowest, self.high[:, other, column] - self.low[:, base, column], tails)
+        low_draws, high_draws = self.low[:, system, column], self.high[:, system, column]
+        if base is not None:
+            low_draws, high_draws = low_draws - self.high[:, base, column], high_draws - self.low[:, base, column]
+        return interval_from_draws(low_draws, high_draws, tails)
 
 
 def make_cost_difference(
     estimates: Estimates, pair: tuple[int, int], which: int, names: tuple[str, str], margin: float | None, tested: int
 ) -> CostDifference:
-    """Make the record of the difference of two systems in one statistic of a cost.
+    """Make the record of the difference of two systems in one statistic of a cost, with the verdict of a guardrail.
 
+    If a guardrail is neither shown to hold nor to be exceeded, the record has the number of queries needed.
     pair, names: indices and names of the baseline and of the candidate. which: index of the statistic. margin: margin
     of the guardrail, or None. tested: number of cost guardrails over all candidates.
     """
@@ -203,13 +182,13 @@ def make_cost_difference(
     is_hidden = base_is_open and other_is_open
     bound = None if is_hidden else AT_MOST if base_is_open else AT_LEAST if other_is_open else None
     tails = Tails(alpha / 2 / (tested if margin is not None else 1), alpha / 2)
-    ends = estimates.difference(pair, which, tails)
+    ends = estimates.interval(which, tails, pair[1], pair[0])
     row = CostDifference(
         candidate=names[1],
         baseline=names[0],
         cost=statistic.cost,
         statistic=statistic.statistic,
-        queries=estimates.queries,
+        queries=len(estimates.cost.query_ids),
         difference=None if is_hidden else other.low - base.low,
         low=finite_or_none(ends.low),
         high=finite_or_none(ends.high),
@@ -217,19 +196,11 @@ def make_cost_difference(
         bound=bound,
         failed=estimates.count_failed(pair[1]),
     )
-    return row if margin is None else add_guardrail_verdict(row, statistic, tails)
-
-
-def add_guardrail_verdict(row: CostDifference, statistic: CostStatistic, tails: Tails) -> CostDifference:
-    """Return a cost difference with the verdict of the guardrail.
-
-    If the guardrail is neither shown to hold nor to be exceeded, the number of queries needed is added as well.
-    """
-    margin = row.margin or 0.0
-    if row.high is not None and row.high <= margin:
-        return replace(row, conclusion=Verdict.NOT_WORSE)
-    if row.low is not None and row.low > margin:
-        return replace(row, conclusion=Verdict.WORSE)
+    if margin is None:
+        return row
+    is_shown_to_hold = row.high is not None and row.high <= margin
+    if is_shown_to_hold or (row.low is not None and row.low > margin):
+        return replace(row, conclusion=Verdict.NOT_WORSE if is_shown_to_hold else Verdict.WORSE)
     return replace(row, conclusion=Verdict.MAY_BE_WORSE, queries_needed=queries_to_decide(row, statistic, tails))
 
 
@@ -248,10 +219,10 @@ def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tail
     if row.high is None or row.difference is None or row.margin is None:
         return least
     room = row.margin - row.difference
-    reach = row.high - row.difference if room > 0 else row.difference - (row.low if row.low is not None else -math.inf)
-    if room == 0 or not math.isfinite(reach):
+    end = row.high if room > 0 else row.low
+    if room == 0 or end is None:
         return None
-    needed = row.queries * (reach / room) ** 2
+    needed = row.queries * ((end - row.difference) / room) ** 2
     return max(least, math.ceil(needed)) if needed <= MOST else None
 
 
