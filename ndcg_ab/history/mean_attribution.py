@@ -5,7 +5,7 @@ a value under some judgments, or in some ranking, is left out of the means that 
 """
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.comparing.drawn_queries import read_drawn_queries
 from ndcg_ab.comparing.families import NOTHING, PairedValues, keep_queries, value_groups
-from ndcg_ab.comparing.sampling import query_values
+from ndcg_ab.comparing.sampling import query_values, read_drawn_queries
 from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, ChangedMeanQuery, MeanChange
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_tables
@@ -118,6 +117,9 @@ def split_mean_changes(
     if not chosen:
         return [], {}
     current = read_side(engine, evaluation)
+    metrics = list({metric.hash: metric for metric in chosen.values()}.values())
+    both = [key for key in chosen if {RANKING, JUDGMENTS} <= causes[key[1]]]
+    names = sorted({name for _, name in both})
     old: dict[Key, PairedValues] = {}
     try:
         if evaluation.scores:
@@ -126,15 +128,18 @@ def split_mean_changes(
             with contextlib.suppress(UnknownPartsError):
                 return attribution_rows(chosen, causes, earlier, now, (current, current), {}, None), {}
         with open_earlier_side(earlier, evaluation) as past:
-            old = score_old_rankings(current, past, evaluation, chosen, causes)
-            mixed: dict[Key, PairedValues] = {
-                (metric, f"{THEN} {name}"): group for (metric, name), group in old.items()
-            }
-            mixed |= score_by_old_judgments(current, past, evaluation, chosen, earlier, {name for _, name in old})
+            mixed = score_by_judgments(current.engine, {THEN: past.engine}, names, metrics, evaluation)
+            old = {(metric, name): mixed.get((metric, f"{THEN} {name}"), NOTHING) for metric, name in both}
+            sides = {THEN: past.engine, NOW: current.engine}
+            by_old = score_by_judgments(past.engine, sides, names, metrics, evaluation)
+            for metric, name in both:  # the earlier rankings are scored to see whether something else has changed
+                if not are_close(by_old.pop((metric, f"{THEN} {name}"), NOTHING), earlier.values[metric, name]):
+                    reason = f"the values of evaluation {earlier.ordinal} are not those that it would have now"
+                    raise UnknownPartsError(reason)
             counts = None
             if any(JUDGMENTS in found for found in causes.values()) and not evaluation.engine.spark:
                 counts = count_changed_judgments(past.engine, current.engine, sorted(current.judged & past.judged))
-            moved = attribution_rows(chosen, causes, earlier, now, (past, current), mixed, counts)
+            moved = attribution_rows(chosen, causes, earlier, now, (past, current), {**by_old, **mixed}, counts)
     except UnknownPartsError as error:
         moved = [
             MeanChange(key[1], metric.name, earlier.means.get(key), group_mean(now[key], current), unknown=str(error))
@@ -179,66 +184,6 @@ def open_earlier_side(earlier: PastEvaluation, evaluation: Evaluation) -> Iterat
         raise UnknownPartsError(f"the tables of {name} cannot be read, or hold no judgments and rankings") from error
 
 
-def score_old_rankings(
-    current: ComparedEvaluation,
-    past: ComparedEvaluation,
-    evaluation: Evaluation,
-    chosen: Mapping[Key, Metric],
-    causes: Mapping[str, frozenset[str]],
-) -> dict[Key, PairedValues]:
-    """Score earlier rankings under the current judgments, and return (metric_hash, system_id) -> per-query values.
-
-    Only systems whose ranking and judgments both changed are scored.
-    current, past: the current and the previous evaluation.
-    chosen: (metric_hash, system_id) -> metric, for all changes to explain.
-    causes: system_id -> the causes (ranking, judgments, queries) that changed.
-    Raises UnknownPartsError if judgments and rankings stay in Spark.
-    """
-    changed = [name for name, kinds in causes.items() if {RANKING, JUDGMENTS} <= kinds]
-    names = [name for name in changed if name in {system for _, system in chosen}]
-    if not names:
-        return {}
-    if evaluation.engine.spark:
-        raise UnknownPartsError("judgments and rankings stay in Spark")
-    old = Rankings(THEN, past.engine, names)
-    groups = score_by_judgments(current.engine, [old], distinct_metrics(chosen), evaluation)
-    return {(metric, name): groups.get((metric, old.name(name)), NOTHING) for metric, name in chosen if name in names}
-
-
-def score_by_old_judgments(
-    current: ComparedEvaluation,
-    past: ComparedEvaluation,
-    evaluation: Evaluation,
-    chosen: Mapping[Key, Metric],
-    earlier: PastEvaluation,
-    systems: Collection[str],
-) -> dict[Key, PairedValues]:
-    """Score current rankings under the earlier judgments, and return the per-query values.
-
-    The result maps (metric_hash, ``now NAME``) to values, where NAME is the name of the system. The earlier rankings
-    are scored only to check that they reproduce their stored values. Raises UnknownPartsError if they do not, because
-    something else has then changed.
-    current, past: the current and the previous evaluation.
-    evaluation: the configuration of the engine that computes the values.
-    chosen: (metric_hash, system_id) -> metric, for all changes to explain.
-    earlier: the previous evaluation, with its stored values.
-    systems: names of the systems to score.
-    """
-    if not systems:
-        return {}
-    names = sorted(systems)
-    old, new = Rankings(THEN, past.engine, names), Rankings(NOW, current.engine, names)
-    groups = score_by_judgments(past.engine, [old, new], distinct_metrics(chosen), evaluation)
-    for metric, name in chosen:
-        if name in names and not are_close(groups.pop((metric, old.name(name)), NOTHING), earlier.values[metric, name]):
-            raise UnknownPartsError(f"the values of evaluation {earlier.ordinal} are not those that it would have now")
-    return groups
-
-
-def distinct_metrics(chosen: Mapping[Key, Metric]) -> list[Metric]:
-    return list({metric.hash: metric for metric in chosen.values()}.values())
-
-
 def are_close(one: PairedValues, other: PairedValues) -> bool:
     return one.query_ids == other.query_ids and bool(
         (np.abs(one.differences - other.differences) <= STILL * np.maximum(1.0, np.abs(other.differences))).all()
@@ -281,22 +226,9 @@ def attribution_rows(
         if mean_before is not None and abs(parts.before - mean_before) > STILL * max(1.0, abs(mean_before)):
             raise UnknownPartsError(f"the kept values of evaluation {earlier.ordinal} do not give its mean")
         behind = tuple(top_contributing_queries(parts, query_ids, texts))
-        new, changed = counts or (None, None)
-        ranking, judgments, queries = parts.parts
-        rows.append(
-            MeanChange(
-                key[1],
-                metric.name,
-                parts.before,
-                parts.now,
-                ranking,
-                judgments,
-                queries,
-                new_judgments=new,
-                changed_judgments=changed,
-                behind=behind,
-            )
-        )
+        (ranking, judgments, queries), (new, changed) = parts.parts, counts or (None, None)
+        means = (parts.before, parts.now)
+        rows.append(MeanChange(key[1], metric.name, *means, ranking, judgments, queries, new, changed, behind=behind))
     return rows
 
 
@@ -354,49 +286,40 @@ def group_mean(group: PairedValues, side: ComparedEvaluation) -> float | None:
     return mean(values) if side.weights is None else weighted_mean(values, side.weights_of(group.query_ids))
 
 
-class Rankings(NamedTuple):
-    """The rankings of some systems in the tables of one evaluation.
-
-    Attributes
-    ----------
-    label : str
-        Prefix of the systems' names, which tells apart equal names in the previous and the current evaluation.
-    engine : Engine
-        The tables of the evaluation.
-    system_ids : sequence of str
-        Names of the systems.
-    """
-
-    label: str
-    engine: Engine
-    system_ids: Sequence[str]
-
-    def name(self, system_id: str) -> str:
-        return f"{self.label} {system_id}"
-
-    def read(self, table: str) -> pa.Table:
-        """Return the rows of a table that belong to these systems, with the label before each system's name."""
-        rows = self.engine.read(table, where={"system_id": list(self.system_ids)})
-        names = pc.binary_join_element_wise(self.label, rows["system_id"].cast(pa.string()), " ")
-        return rows.set_column(rows.schema.get_field_index("system_id"), "system_id", names)
-
-
 def score_by_judgments(
-    judgments: Engine, rankings: Sequence[Rankings], metrics: Sequence[Metric], evaluation: Evaluation
-) -> dict[tuple[str, ...], PairedValues]:
+    judgments: Engine,
+    rankings: Mapping[str, Engine],
+    names: Sequence[str],
+    metrics: Sequence[Metric],
+    evaluation: Evaluation,
+) -> dict[Key, PairedValues]:
     """Score rankings under the judgments of one evaluation, and return the per-query values.
 
-    The result maps (metric_hash, labelled system name) to values.
+    The result maps (metric_hash, ``LABEL NAME``) to values, where NAME is the name of a system. It is empty if `names`
+    is empty.
     judgments: the engine that holds the judgments.
-    rankings: rankings of one or both evaluations.
+    rankings: label -> the engine that holds the rankings; the label tells apart equal names in the two evaluations.
+    names: names of the systems to score.
     evaluation: the configuration of the engine that computes the values.
+    Raises UnknownPartsError if judgments and rankings stay in Spark.
     """
-    systems = [each.name(system_id) for each in rankings for system_id in each.system_ids]
+    if not names:
+        return {}
+    if evaluation.engine.spark:
+        raise UnknownPartsError("judgments and rankings stay in Spark")
+
+    def read(table: str, label: str) -> pa.Table:
+        rows = rankings[label].read(table, where={"system_id": names})
+        labelled = pc.binary_join_element_wise(label, rows["system_id"].cast(pa.string()), " ")
+        return rows.set_column(rows.schema.get_field_index("system_id"), "system_id", labelled)
+
+    systems = [f"{label} {name}" for label in rankings for name in names]
     judged = judgments.read("judgment")
-    tables = {name: pa.concat_tables([each.read(name) for each in rankings]) for name in OF_RANKINGS}
+    tables = {name: pa.concat_tables([read(name, label) for label in rankings]) for name in OF_RANKINGS}
+    tables |= {name: next(iter(rankings.values())).read(name).slice(0, 0) for name in ABOUT_RANKINGS}
     with scoring.open_engine_for(evaluation) as engine:
         engine.declare_texts("system_id", systems)
-        columns = [table["query_id"] for table in (judged, *tables.values())]
+        columns = [judged["query_id"], *(tables[name]["query_id"] for name in OF_RANKINGS)]
         engine.declare_texts("query_id", {text for ids in columns for text in ids.unique().to_pylist()})
         put_metrics(engine, metrics)
         engine.put("pulled_judgment", judged)
@@ -404,8 +327,6 @@ def score_by_judgments(
         engine.put("pulled_attribute", ATTRIBUTE_SCHEMA.empty_table())
         for name, table in tables.items():
             engine.put(name, table)
-        for name in ABOUT_RANKINGS:
-            engine.put(name, rankings[0].engine.read(name).slice(0, 0))
         engine.put("pulled_system", pa.table([systems, list(range(len(systems)))], schema=SYSTEM_SCHEMA))
         engine.set_defaults(baseline=systems[0])
         scoring.score_metrics(engine, metrics, summed_up=False)

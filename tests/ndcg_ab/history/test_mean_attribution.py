@@ -299,8 +299,8 @@ def test_rankings_before_are_compared_on_queries_that_are_judged_in_both(monkeyp
     )
     monkeypatch.setattr(mean_attribution, "read_side", lambda *_: here)
     monkeypatch.setattr(mean_attribution, "open_earlier_side", lambda *_: contextlib.nullcontext(there))
-    monkeypatch.setattr(mean_attribution, "score_old_rankings", lambda *_: {key: scored})
-    for name, found in (("score_by_old_judgments", {}), ("count_changed_judgments", (2, 0)), ("attribution_rows", [])):
+    monkeypatch.setattr(mean_attribution, "score_by_judgments", lambda *_: {(metric.hash, "then new"): scored})
+    for name, found in (("count_changed_judgments", (2, 0)), ("attribution_rows", [])):
         monkeypatch.setattr(mean_attribution, name, lambda *_, found=found: found)
     evaluation = SimpleNamespace(deciding_metrics=[metric], scores=None, engine=SimpleNamespace(spark=None))
     earlier = PastEvaluation(1, cast(Any, None), None, {key: scored}, {})
