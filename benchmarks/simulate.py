@@ -32,8 +32,8 @@ from ndcg_core.statistics.estimates.mean_difference import (
     relative_weights,
     t_p_value,
 )
+from ndcg_core.statistics.hypothesis_tests.flips import sign_flip
 from ndcg_core.statistics.hypothesis_tests.procedures import benjamini_hochberg
-from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 
 FloatArray = NDArray[np.float64]

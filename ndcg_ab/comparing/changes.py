@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_ab.checks.findings import MOST
-from ndcg_ab.comparing.drawn_queries import read_drawn_queries
 from ndcg_ab.comparing.families import PairedValues, candidate_names, compare_columns, make_column, metric_columns
-from ndcg_ab.comparing.sampling import PLAIN, Sampling
+from ndcg_ab.comparing.sampling import PLAIN, Sampling, read_drawn_queries
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value

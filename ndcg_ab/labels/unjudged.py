@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ndcg_ab.comparing.drawn_queries import shares_not_drawn
-from ndcg_ab.comparing.sampling import Sampling
+from ndcg_ab.comparing.sampling import Sampling, shares_not_drawn
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.numbers import format_percent

@@ -15,7 +15,6 @@ from ndcg_ab.checks.plausibility_checks import check_clusters
 from ndcg_ab.checks.score_checks import check_configured_differences, check_costs, check_coverage, check_unscored
 from ndcg_ab.comparing.changes import check_intended, find_changes, intended_comparisons
 from ndcg_ab.comparing.costs import compare_costs
-from ndcg_ab.comparing.drawn_queries import add_drawn_findings, limit_queries_needed
 from ndcg_ab.comparing.families import (
     check_heavy_queries,
     check_slices,
@@ -24,7 +23,7 @@ from ndcg_ab.comparing.families import (
     metric_columns,
     other_decisions,
 )
-from ndcg_ab.comparing.sampling import Sampling, read_sampling
+from ndcg_ab.comparing.sampling import Sampling, add_drawn_findings, limit_queries_needed, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
 from ndcg_ab.files import write_table

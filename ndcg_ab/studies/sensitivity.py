@@ -8,9 +8,8 @@ from typing import Any
 from ndcg_ab.checks.findings import apply_severities, refuse_errors
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.score_checks import no_gain_finding
-from ndcg_ab.comparing.drawn_queries import add_drawn_findings
 from ndcg_ab.comparing.families import compare_columns, metric_columns
-from ndcg_ab.comparing.sampling import read_sampling
+from ndcg_ab.comparing.sampling import add_drawn_findings, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine

@@ -8,7 +8,7 @@ from ndcg_ab.warehouse import expressions
 from ndcg_ab.warehouse.dialects import Dialect
 from ndcg_ab.warehouse.expressions import LEAST_LOGARITHM, gain_lines, number_literal
 from ndcg_ab.warehouse.step import Step, indent_lines, select_columns
-from ndcg_core.measures import factors
+from ndcg_core.measures import registry
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import discount, gain
 
@@ -44,25 +44,25 @@ _PREFERRED, _ALL = (
     f"(case when {count} < judged_query.relevant then {count} else judged_query.relevant end)"
     for count in ("walked_doc.nonrelevant_seen", "judged_query.nonrelevant")
 )
-_RELEVANT, _EPSILON = "(walked_doc.gain_seen - 1e0", number_literal(factors.INFERRED)
+_RELEVANT, _EPSILON = "(walked_doc.gain_seen - 1e0", number_literal(registry.INFERRED)
 _LIKELY = (
-    f"{_RELEVANT} + {_EPSILON}) / {_RELEVANT} + walked_doc.nonrelevant_seen + {number_literal(2 * factors.INFERRED)})"
+    f"{_RELEVANT} + {_EPSILON}) / {_RELEVANT} + walked_doc.nonrelevant_seen + {number_literal(2 * registry.INFERRED)})"
 )
-FACTOR_SQL: dict[Callable[[factors.GradedRanking], list[float]], FactorSql] = {
-    factors.precision_at_ranks: FactorSql("walked_doc.gain_seen / walked_doc.rank", ("gain",)),
-    factors.stopping_factors: FactorSql(
+FACTOR_SQL: dict[Callable[[registry.GradedRanking], list[float]], FactorSql] = {
+    registry.precision_at_ranks: FactorSql("walked_doc.gain_seen / walked_doc.rank", ("gain",)),
+    registry.stopping_factors: FactorSql(
         f"(case when {_ABOVE} > {number_literal(UNLIKELY)} then exp({_ABOVE}) else 0e0 end) / walked_doc.rank",
         ("unsatisfied",),
     ),
-    factors.within_relevant_factors: FactorSql(
+    registry.within_relevant_factors: FactorSql(
         "case when walked_doc.rank <= judged_query.relevant then 1e0 else 0e0 end"
     ),
-    factors.preference_factors: FactorSql(
+    registry.preference_factors: FactorSql(
         f"case when walked_doc.nonrelevant_seen > 0e0 then 1e0 - {_PREFERRED} / {_ALL} else 1e0 end",
         ("nonrelevant",),
         ("nonrelevant",),
     ),
-    factors.inferred_precision_factors: FactorSql(
+    registry.inferred_precision_factors: FactorSql(
         f"(1e0 + (walked_doc.pooled_seen - 1e0) * {_LIKELY}) / walked_doc.rank",
         ("gain", "nonrelevant", "pooled"),
         ("nonrelevant", "pooled"),

@@ -13,9 +13,8 @@ from itertools import groupby
 from operator import mul
 from typing import NamedTuple
 
-from ndcg_core.measures.factors import GradedRanking
 from ndcg_core.measures.metric import Metric, MetricError
-from ndcg_core.measures.registry import DISCOUNTS, GAINS, Quotient, RankedGains
+from ndcg_core.measures.registry import DISCOUNTS, GAINS, GradedRanking, Quotient, RankedGains
 from ndcg_core.measures.writing import format_number
 
 

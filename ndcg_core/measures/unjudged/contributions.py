@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.measures import factors
+from ndcg_core.measures import registry
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor, RankedGains
 from ndcg_core.measures.score import discount, gain
@@ -353,15 +353,15 @@ def _contribute_to_infap(results: ResultsWithGains, _: DocumentPool) -> FloatArr
     expected numbers of documents.
     """
     relevant, nonrelevant = _sum_above(results, results.gains.relevant), _sum_above(results, results.gains.nonrelevant)
-    likely = (relevant + factors.INFERRED) / (relevant + nonrelevant + 2 * factors.INFERRED)
+    likely = (relevant + registry.INFERRED) / (relevant + nonrelevant + 2 * registry.INFERRED)
     return results.gains.relevant * (1.0 + _sum_above(results, results.gains.pooled) * likely) / results.ranked.rank
 
 
 CONTRIBUTIONS: dict[Callable[..., list[float]], Callable[[ResultsWithGains, DocumentPool], FloatArray]] = {
-    factors.precision_at_ranks: _contribute_to_ap,
-    factors.stopping_factors: _contribute_to_err,
-    factors.within_relevant_factors: _contribute_to_rprec,
-    factors.preference_factors: _contribute_to_bpref,
-    factors.inferred_precision_factors: _contribute_to_infap,
+    registry.precision_at_ranks: _contribute_to_ap,
+    registry.stopping_factors: _contribute_to_err,
+    registry.within_relevant_factors: _contribute_to_rprec,
+    registry.preference_factors: _contribute_to_bpref,
+    registry.inferred_precision_factors: _contribute_to_infap,
 }
 """The function of a measure's factors -> the function that returns the expected gain * factor of each result."""

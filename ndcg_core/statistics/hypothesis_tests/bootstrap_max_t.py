@@ -21,8 +21,8 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     IntArray,
     check_settings,
     map_blocks,
+    monotone_p_values,
 )
-from ndcg_core.statistics.hypothesis_tests.sign_flip import monotone_p_values
 
 STREAM = 1  # added to the seed sequence; the flips' sequence has no such number
 BLOCK = 256  # resamples of one random stream

@@ -104,20 +104,13 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
         return conclude_not_testable(facts)
     if bound.p_value < facts.alpha:
         return Conclusion(Verdict.NOT_WORSE)
-    has_loss = facts.moments is not None and facts.moments.mean < 0
-    if facts.differing and has_loss and shows_difference(facts.test.harm, facts):
+    has_loss, harm = facts.moments is not None and facts.moments.mean < 0, facts.test.harm
+    is_shown = harm is not None and harm <= facts.alpha and facts.differing >= least_differing(facts.alpha)
+    if has_loss and is_shown:  # by the rule of `verdict.conclude` for primary metrics
         return Conclusion(Verdict.WORSE)
     lacks = bound.needed is not None and facts.units < bound.needed and not bound.is_shown_worse
     obstacle = Obstacle.FEW_TO_RULE_OUT if lacks else None
     return Conclusion(Verdict.MAY_BE_WORSE if facts.differing else Verdict.IDENTICAL, obstacle=obstacle)
-
-
-def shows_difference(p_value: float | None, facts: Facts) -> bool:
-    """Return whether a p-value shows a difference: it is at most alpha, and enough units differ.
-
-    The rule is that of `verdict.conclude` for primary metrics. Return False if the p-value is None.
-    """
-    return p_value is not None and p_value <= facts.alpha and facts.differing >= least_differing(facts.alpha)
 
 
 def guardrail_notes(facts: Facts, bound: Bound | None) -> Iterator[str]:

@@ -3,7 +3,7 @@
 The width of simultaneous intervals of a family comes from sign flips of the centred columns
 (`simultaneous_quantiles`).
 
-Sources: `hypothesis_tests.sign_flip` (max-T, the flips), `hypothesis_tests.bootstrap_max_t` (the studentised
+Sources: `hypothesis_tests.flips` (max-T, the flips), `hypothesis_tests.bootstrap_max_t` (the studentised
 bootstrap). Y. Benjamini and Y. Hochberg, Controlling the False Discovery Rate, Journal of the Royal Statistical Society
 B 57 (1995); R's `p.adjust` and `scipy.stats.false_discovery_control` agree. P. H. Westfall and S. S. Young,
 Resampling-Based Multiple Testing (1993), chapter 2 (the largest statistic under joint resampling). Measured coverage:
@@ -25,12 +25,13 @@ from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_
 from ndcg_core.statistics.hypothesis_tests.flips import (
     ENUMERABLE,
     Family,
-    check_differences,
     check_settings,
+    monotone_p_values,
     reduce_flips,
+    sign_flip,
+    sign_flip_p_values,
     standardise_family,
 )
-from ndcg_core.statistics.hypothesis_tests.sign_flip import monotone_p_values, sign_flip, sign_flip_p_values
 from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, count_flippable_units, units_table
 from ndcg_core.statistics.verdicts.verdict import TESTABLE, HalfWidths, TestResult
 
@@ -278,7 +279,7 @@ def simultaneous_quantiles(
         `mean_difference.compute_moments`. It is converted to z, the unweighted |sum| / norm, by t = z sqrt((n - 1) / (n
         - z^2)).
     resamples, seed, workers: as in `sign_flip`.
-    Raises ValueError for values that are not finite, and for settings out of range.
+    Raises ValueError for settings out of range.
 
     Notes
     -----
@@ -288,13 +289,13 @@ def simultaneous_quantiles(
     check_settings(resamples, seed, workers)
     for level in levels:
         check_probability("level", level)
-    family = standardise_family(check_differences(residuals))
+    family = standardise_family(np.asarray(residuals, dtype=np.float64))
     if not len(family.order):
         return (0.0,) * len(levels)
     summed = family
     take: Callable[[FloatArray], FloatArray] = partial(_largest_statistic, family.scale)
     if shares is not None:
-        summed, take = _prepare_weighted_maximum(family, check_differences(shares))
+        summed, take = _prepare_weighted_maximum(family, np.asarray(shares, dtype=np.float64))
     flips, parts = reduce_flips(summed, take, resamples, seed, workers)
     samples = flips if len(family.rows) <= ENUMERABLE else flips + 1
     ranked, ranks = np.sort(np.concatenate(parts)), [math.ceil(level * samples) for level in levels]

@@ -1,6 +1,6 @@
 """Compare candidates with the baseline as a family: from paired differences to one verdict per comparison.
 
-The unit is the query, or a cluster of queries. p_value comes from the sign-flip test (`hypothesis_tests.sign_flip`,
+The unit is the query, or a cluster of queries. p_value comes from the sign-flip test (`hypothesis_tests.flips`,
 with the sources), p_adjusted from two step-down max-T tests or Benjamini-Hochberg over the family; the interval from
 Student's t (`estimates.mean_difference`); sizes, equivalence and the minimal detectable effect from simultaneous
 intervals (`hypothesis_tests.procedures`). Guardrails are tested one by one for their margin, and together for harm. The

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import ndcg_ab
-from ndcg_ab.comparing.drawn_queries import WHOLE, describe_log, limit_queries_needed, shares_not_drawn
+from ndcg_ab.comparing.sampling import WHOLE, describe_log, limit_queries_needed, shares_not_drawn
 from ndcg_ab.results.decisions import measured_state
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.paired import Column, moments_of, sort_by_query

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.checks.data_checks import check_tables
-from ndcg_ab.comparing.drawn_queries import read_changed_since_draw
+from ndcg_ab.comparing.sampling import read_changed_since_draw
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines.duckdb import DuckDBEngine

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import ndcg_ab
-from ndcg_ab.comparing.drawn_queries import measure_disagreements
+from ndcg_ab.comparing.sampling import measure_disagreements
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.options.from_options import evaluation_from_options

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ndcg_ab.comparing.drawn_queries import WHOLE, describe_log
-from ndcg_ab.comparing.sampling import Sampling
+from ndcg_ab.comparing.sampling import WHOLE, Sampling, describe_log
 from ndcg_ab.studies.power import parse_questions, plan_from_differences
 from ndcg_ab.studies.query_scores import Scores
 

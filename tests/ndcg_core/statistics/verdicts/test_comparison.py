@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip
+from ndcg_core.statistics.hypothesis_tests.flips import sign_flip
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ndcg_core.statistics.hypothesis_tests import flips
-from ndcg_core.statistics.hypothesis_tests import sign_flip as signflip
-from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip
+from ndcg_core.statistics.hypothesis_tests.flips import sign_flip
 from tests.examples import examples
 from tests.references import cases, published
 
@@ -135,18 +134,9 @@ def test_the_input_stays_as_it_is() -> None:
     assert (table == correlated(30, 2, seed=1)).all()
 
 
-@pytest.mark.parametrize(("value", "text"), [(math.nan, "nan"), (math.inf, "inf"), (-math.inf, "-inf")])
-def test_nan_and_infinity_are_refused_with_their_place(value: float, text: str) -> None:
-    table = np.zeros((5, 3))
-    table[3, 2] = value
-    with pytest.raises(ValueError, match=f"row 3, column 2 == {text}, must be finite"):
-        sign_flip(table)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ({"differences": [0.1, 0.2]}, r"shape \(2,\)"),
         ({"differences": [[0.1]], "resamples": 0}, "resamples == 0"),
         ({"differences": [[0.1]], "seed": -1}, "seed == -1"),
         ({"differences": [[0.1]], "workers": 0}, "workers == 0"),
@@ -318,4 +308,4 @@ def test_another_seed_draws_other_flips() -> None:
 def test_raise_down_the_order(
     p_adjusted: list[float], p_value: list[float], statistic: list[float], expected: tuple[float, ...]
 ) -> None:
-    assert signflip.monotone_p_values(p_adjusted, p_value, statistic) == expected
+    assert flips.monotone_p_values(p_adjusted, p_value, statistic) == expected
