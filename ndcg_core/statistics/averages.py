@@ -29,11 +29,7 @@ def weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float | 
 
 def median(values: Sequence[float]) -> float | None:
     """Return the middle value, or the mean of the middle two; None for an empty sequence."""
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    if not ordered:
-        return None
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    return float(np.median(values)) if values else None
 
 
 def quantile_share(statistic: str) -> float | None:

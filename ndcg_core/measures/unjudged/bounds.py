@@ -59,10 +59,8 @@ def difference_bounds(pair: SystemPair, values: FloatArray) -> tuple[FloatArray,
     All differences are candidate - baseline, in the metric's unit. They are possible if the unjudged results may have
     any of the grades.
     values: (queries,) differences if unjudged results gain nothing; 0 for a query without a relevant judgment.
-    Raises ValueError for a metric without bounds (`has_bounds`).
+    The metric must have bounds (`has_bounds`).
     """
-    if not has_bounds(pair.metric, pair.judged):
-        raise ValueError(f"metric {pair.metric.name}: its bounds have no closed form, must have one")
     if pair.metric.traits.is_decided_by_first:
         return -_largest_first_rank_difference(pair, 1), _largest_first_rank_difference(pair, 0)
     low, high = (sign * _largest_sum_difference(pair, sign * values, sign) for sign in (-1, 1))

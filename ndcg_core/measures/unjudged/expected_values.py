@@ -32,7 +32,6 @@ from ndcg_core.measures.unjudged.contributions import (
     discount_sums,
     expected_contributions,
     grade_gains,
-    lacks_expected_value,
     rank_weights,
     replace_rows,
     rows_by_number,
@@ -134,7 +133,7 @@ class SystemPair:
             documents that only the candidate returned. A factor of 1 makes these grades as probable as in judged
             results.
         baseline_factor: the factor for unjudged documents that only the baseline returned.
-        Raises ValueError if the metric has no expected value (`lacks_expected_value`).
+        The metric must have an expected value (`lacks_expected_value`).
         """
         by_kind = [expect_gain(self.metric, self.chances, each) for each in (1.0, candidate_factor, baseline_factor)]
         first, second = self.unjudged.rows
@@ -150,7 +149,7 @@ class SystemPair:
         """Return the (queries,) differences if some unjudged documents had a given grade, and all others gained 0.
 
         documents: indices of the documents in `unjudged`.
-        Raises ValueError if the metric has no expected value (`lacks_expected_value`).
+        The metric must have an expected value (`lacks_expected_value`).
         """
         expected = self.zero_gains
         for values, value in zip(expected, grade_gains(self.metric, np.array([grade])), strict=True):
@@ -161,10 +160,8 @@ class SystemPair:
         """Return (queries,) expected differences and (queries,) variances.
 
         expected: the gains of the unjudged documents, in the order of `unjudged`.
-        Raises ValueError if the metric has no expected value (`lacks_expected_value`).
+        The metric must have an expected value (`lacks_expected_value`).
         """
-        if lacks_expected_value(self.metric):
-            raise ValueError(f"metric {self.metric.name}: its measure has no expected value, must have one")
         pool, query = self.pool(expected), self.unjudged.query
         with np.errstate(divide="ignore"):
             miss = np.exp(pool.sum_by_query(np.log1p(-np.minimum(pool.gains.relevant, 1.0))))  # no document is relevant
@@ -231,7 +228,7 @@ def find_grade_effects(pair: SystemPair) -> tuple[FloatArray, FloatArray]:
     has no relevant document.
 
     If there are more than `MOST_GRADES` grades, they are divided into `MOST_GRADES` groups of neighbours. The middle
-    grade stands for its group. Raises ValueError if the metric has no expected value (`lacks_expected_value`).
+    grade stands for its group. The metric must have an expected value.
     """
     groups = np.array_split(np.arange(len(pair.chances.grades)), min(MOST_GRADES, len(pair.chances.grades)))
     grades = pair.chances.grades[[int(group[len(group) // 2]) for group in groups]]

@@ -54,7 +54,7 @@ def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: RankedResul
     They are estimated from the judged results of all systems.
     The distribution over all bands is added to each band with the weight of two results. If no result is judged, every
     band has the distribution of the judgments. If no judged grade has a gain, one result with the grade
-    `typical_gaining_grade` is added to the distribution over all bands. Raises ValueError if there is no judgment.
+    `typical_gaining_grade` is added to the distribution over all bands. At least one document must be judged.
     """
     grades = np.array(judged.grades)
     least = None if any(gain(metric, grade) > 0 for grade in judged.grades) else typical_gaining_grade(metric)
@@ -67,8 +67,6 @@ def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: RankedResul
     overall = counts.sum(axis=0)
     if not overall.any():
         overall = np.bincount(np.searchsorted(grades, judged.grade), judged.documents, len(grades)).astype(np.float64)
-    if not overall.any():
-        raise ValueError("no document is judged, must be at least one")
     if least is not None:
         overall[grades == least] += 1.0
     chances = counts + SHRINKAGE * overall / overall.sum()

@@ -19,7 +19,6 @@ from ndcg_core.sampling import draws, plan
 from ndcg_core.statistics.estimates import cost_quantiles, power
 from ndcg_core.statistics.estimates import mean_difference as means
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
-from ndcg_core.statistics.estimates.judged_shares import describe_judged_shares
 from ndcg_core.statistics.estimates.power import queries_to_hold
 from ndcg_core.statistics.estimates.prediction_powered import check_balance, correct_difference, correct_drawn
 from ndcg_core.statistics.hypothesis_tests import bounded_mean
@@ -203,7 +202,6 @@ def test_moments_intervals_and_power(number: int) -> None:
             means.not_worse_p_value(of, case.margin),
             means.t_p_value(of),
             [mde, detected, looked],
-            describe_judged_shares(case.column("a", "ndcg", values), 0.5, None, case.alpha),
         ]
     )
 

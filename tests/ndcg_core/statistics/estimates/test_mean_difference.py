@@ -71,12 +71,6 @@ def test_t_of_differences_that_do_not_vary() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: compute_moments([0.1]), "n == 1 differences, must be at least 2"),
-        (lambda: compute_moments([0.1], [1.0]), "n == 1 differences, must be at least 2"),
-        (lambda: mean_difference([]), "n == 0 differences, must be at least 1"),
-        (lambda: mean_difference([0.1, math.nan]), r"differences\[1\] == nan, must be finite"),
-        (lambda: compute_moments([0.1, math.inf, 0.3]), r"differences\[1\] == inf, must be finite"),
-        (lambda: t_interval(np.zeros((2, 2))), r"shape \(2, 2\)"),
         *((lambda level=level: t_interval([0.1, 0.2], level), f"level == {level}") for level in (0, 1, 95, math.nan)),
         (lambda: minimal_detectable_effect(1, 0.1), "n == 1"),
         (lambda: minimal_detectable_effect(9, -0.1), "standard_deviation == -0.1"),
