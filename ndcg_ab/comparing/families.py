@@ -249,10 +249,7 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
     for metric in evaluation.deciding_metrics:
         for first, second in combinations([evaluation.baseline_name, *candidate_names(evaluation)], 2):
             earlier, later = (groups.get((metric.hash, name), NOTHING) for name in (first, second))
-            if earlier.query_ids != later.query_ids:
-                earlier, later = keep_shared(earlier, later), keep_shared(later, earlier)
-            values = earlier.differences
-            group = PairedValues(earlier.query_ids, later.differences - values, values)
+            group = subtract_values(later, earlier)
             yield make_column(evaluation, second, metric.name, group, sampling, baseline=first)
 
 
@@ -266,9 +263,11 @@ def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValu
     return group_differences(rows, *keys)
 
 
-def keep_shared(group: PairedValues, other: PairedValues) -> PairedValues:
-    """Return the part of `group` with the queries that `other` has as well."""
-    return keep_queries(group, set(other.query_ids))
+def subtract_values(later: PairedValues, earlier: PairedValues) -> PairedValues:
+    """Return the differences later - earlier of groups of `value_groups`, on the queries that both groups have."""
+    if earlier.query_ids != later.query_ids:
+        earlier, later = keep_queries(earlier, set(later.query_ids)), keep_queries(later, set(earlier.query_ids))
+    return PairedValues(later.query_ids, later.differences - earlier.differences, earlier.differences)
 
 
 def keep_queries(group: PairedValues, query_ids: Collection[str]) -> PairedValues:

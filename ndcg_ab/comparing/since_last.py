@@ -214,31 +214,28 @@ def is_note(row: Comparison) -> bool:
 
 
 def check_drops(evaluation: Evaluation, since: SinceLast | None) -> tuple[GateResult, ...]:
-    """Return the result of the gate `no_drop`; empty if the gate is not configured."""
-    return () if evaluation.gate is None or evaluation.gate.no_drop is False else (no_drop_result(evaluation, since),)
+    """Return the result of the gate `no_drop`; empty if the gate is not configured.
 
-
-def no_drop_result(evaluation: Evaluation, since: SinceLast | None) -> GateResult:
-    """Make the result of the gate `no_drop`, which passes if there is no previous evaluation."""
+    The gate passes if there is no previous evaluation.
+    """
+    if evaluation.gate is None or evaluation.gate.no_drop is False:
+        return ()
     if since is None:
-        return GateResult(NO_DROP, True, WHY_NONE)
-    failed = list(disallowed_drops(evaluation, since))
-    messages = [drop_text(row, since.ordinal, evaluation.baseline_name) for row in failed]
-    passed = "; ".join(passed_parts(since))
-    return GateResult(
-        NO_DROP, not failed, "; ".join(messages) or passed, tuple(row.candidate for row in failed), tuple(messages)
-    )
+        return (GateResult(NO_DROP, True, WHY_NONE),)
+    failed = list(disallowed_drops(evaluation.gate.no_drop, since))
+    reasons = tuple(drop_text(row, since.ordinal, evaluation.baseline_name) for row in failed)
+    message = "; ".join(reasons or passed_parts(since))
+    return (GateResult(NO_DROP, not failed, message, tuple(row.candidate for row in failed), reasons),)
 
 
-def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Comparison]:
+def disallowed_drops(condition: bool | str | dict[str, float], since: SinceLast) -> Iterator[Comparison]:
     """Yield the comparisons with the previous evaluation for which the gate `no_drop` fails.
 
-    If the configured `no_drop` is True, the gate fails for drops: losses that are shown, and not shown to be smaller
+    If the condition is True, the gate fails for drops: losses that are shown, and not shown to be smaller
     than the smallest effect. If it is "any", the gate fails for every shown loss. If it is a mapping metric -> number,
     the gate fails for shown losses of these metrics that are larger than the number. In each case it also fails for
     comparisons without a query.
     """
-    condition = evaluation.gate.no_drop if evaluation.gate else False
     yield from (row for row in since.comparisons if row.family == SINCE_LAST and not row.queries)
     for row in since.dropped if condition is True else since.regressions:
         limit = condition.get(row.metric) if isinstance(condition, dict) else 0.0

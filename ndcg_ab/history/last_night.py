@@ -9,7 +9,14 @@ from typing import Any
 
 import pyarrow.parquet as papq
 
-from ndcg_ab.comparing.families import NOTHING, PairedValues, compare_columns, keep_shared, make_column, value_groups
+from ndcg_ab.comparing.families import (
+    NOTHING,
+    PairedValues,
+    compare_columns,
+    make_column,
+    subtract_values,
+    value_groups,
+)
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.comparing.since_last import (
     JUDGMENTS,
@@ -137,11 +144,7 @@ def pair_differences(current: PairedValues | None, earlier: PairedValues | None)
 
     The result is None if `current` or `earlier` is None.
     """
-    if current is None or earlier is None:
-        return None
-    if current.query_ids != earlier.query_ids:
-        current, earlier = keep_shared(current, earlier), keep_shared(earlier, current)
-    return PairedValues(current.query_ids, current.differences - earlier.differences, earlier.differences)
+    return None if current is None or earlier is None else subtract_values(current, earlier)
 
 
 def changed_inputs(

@@ -15,7 +15,8 @@ from ndcg_ab.results.decisions import can_be_reversed
 from ndcg_ab.results.numbers import format_percent, signed
 from ndcg_ab.results.outcome import Finding, LeftOut, SystemSummary
 from ndcg_ab.results.wording import MAIN, PRIMARY, fully_judged_text, has_clear_lead
-from ndcg_core.statistics.estimates.judged_shares import describe_judged_shares
+from ndcg_core.statistics.estimates.mean_difference import interval_from_moments
+from ndcg_core.statistics.paired import mean_of, moments_of, sort_by_query
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.record import Labels
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -45,8 +46,11 @@ def add_judged_shares(
         if row.family not in MAIN or (baseline is None and candidate is None):
             return None
         group = full.get((hashes[row.metric], row.candidate), NOTHING)
-        column = make_column(evaluation, row.candidate, row.metric, group, sampling)
-        return describe_judged_shares(column, baseline, candidate, row.alpha)
+        (pairs,) = sort_by_query([make_column(evaluation, row.candidate, row.metric, group, sampling)])
+        moments = moments_of(pairs)
+        low, high = interval_from_moments(moments, 1 - row.alpha) if moments else (None, None)
+        mean = moments.mean if moments else mean_of(pairs)
+        return Labels(baseline, candidate, len(pairs.query_ids), mean, low, high)
 
     return [replace(row, labels=labels(row)) for row in compared]
 
@@ -55,36 +59,36 @@ def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftO
     """Yield warnings of verdicts that may only reflect that the favoured system has more judged results.
 
     If judgments came from the favoured system and not from the other, the primary verdict is compared with the verdict
-    without the judgments that the favoured system alone contributed. Otherwise the judged shares of the two systems are
-    compared.
+    without the judgments that the favoured system alone contributed. Otherwise a warning is given if the favoured
+    system has a clearly larger judged share, unless the verdict holds on the fully judged queries and unjudged results
+    cannot reverse it.
     left_out: the comparisons without the judgments that one system alone contributed, one entry per system.
     """
     without = {each.system: each for each in left_out}
     for row in compared:
-        if row.labels is None or not favoured_side(row):
+        labels, side = row.labels, favoured_side(row)
+        if labels is None or not side:
             continue
-        winner, loser = favoured_and_other(row)
+        winner, loser = (row.candidate, row.baseline) if side > 0 else (row.baseline, row.candidate)
+        without_own, next_step = "", " (ndcg-ab judge-next)"
         if row.family == PRIMARY and winner in without and loser not in without:
             rows = {(each.candidate, each.metric): each for each in without[winner].comparisons}
             other = rows[row.candidate, row.metric]
-            if other.conclusion is not row.conclusion:
-                yield label_finding(row, row.labels, text_without_own_judgments(without[winner], other))
-        elif may_reflect_labels(row, row.labels):
-            yield label_finding(row, row.labels)
-
-
-def may_reflect_labels(row: Comparison, labels: Labels) -> bool:
-    """Return whether a verdict may be due only to a clearly larger judged share of the favoured system.
-
-    The result is False if the verdict holds on the fully judged queries and unjudged results cannot reverse it.
-    """
-    favours = has_clear_lead(labels) and labels.lead * favoured_side(row) > 0
-    return favours and not (holds_on_fully_judged(row, labels) and not can_be_reversed(row))
-
-
-def favoured_and_other(row: Comparison) -> tuple[str, str]:
-    """Return the names of the system that the verdict favours, and of the other system."""
-    return (row.candidate, row.baseline) if favoured_side(row) > 0 else (row.baseline, row.candidate)
+            if other.conclusion is row.conclusion:
+                continue
+            without_own, next_step = text_without_own_judgments(without[winner], other), ""
+        else:
+            is_favoured = has_clear_lead(labels) and labels.lead * side > 0
+            if not is_favoured or (holds_on_fully_judged(row, labels) and not can_be_reversed(row)):
+                continue
+        shares = {row.candidate: labels.candidate_judged or 0.0, row.baseline: labels.baseline_judged or 0.0}
+        message = (
+            f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"
+            f" {format_percent(shares[winner])} are judged, of those of {loser} {format_percent(shares[loser])};"
+            f" {without_own}{fully_judged_text(labels)}: judge what {loser} alone shows before relying on it{next_step}"
+        )
+        count = row.queries - labels.full_queries
+        yield Finding("labels_favour", "warning", message, count, row.candidate, row.metric, abs(labels.lead))
 
 
 def favoured_side(row: Comparison) -> int:
@@ -102,23 +106,6 @@ def holds_on_fully_judged(row: Comparison, labels: Labels) -> bool:
     if row.conclusion is Verdict.NOT_WORSE:
         return labels.full_low > -(row.smallest_effect or 0.0)
     return labels.full_low > 0 if favoured_side(row) > 0 else labels.full_high < 0
-
-
-def label_finding(row: Comparison, labels: Labels, without_own: str = "") -> Finding:
-    """Return the warning that a verdict favours the system with more judged results.
-
-    without_own: text on the verdict without the judgments that the favoured system alone contributed; empty if unknown.
-    """
-    shares = {row.candidate: labels.candidate_judged or 0.0, row.baseline: labels.baseline_judged or 0.0}
-    winner, loser = favoured_and_other(row)
-    next_step = "" if without_own else " (ndcg-ab judge-next)"
-    message = (
-        f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"
-        f" {format_percent(shares[winner])} are judged, of those of {loser} {format_percent(shares[loser])};"
-        f" {without_own}{fully_judged_text(labels)}: judge what {loser} alone shows before relying on it{next_step}"
-    )
-    count = row.queries - labels.full_queries
-    return Finding("labels_favour", "warning", message, count, row.candidate, row.metric, abs(labels.lead))
 
 
 def text_without_own_judgments(left_out: LeftOut, row: Comparison) -> str:

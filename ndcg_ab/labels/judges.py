@@ -1,5 +1,6 @@
 """Compare several judges of the same documents: their agreement, and the verdicts by each judge."""
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -47,14 +48,18 @@ def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
     several = counts[judged.key] > 1
     if not several.any():
         return None
-    odd = disagreed_keys(judged)
+    odd, noise = disagreed_keys(judged), tuple[JudgeNoise, ...]()
+    if len(odd):
+        rescored = rescore(evaluation, read, read.judgments.table, "judgments")
+        with rescored as (engine, single, _), contextlib.suppress(MetricError):  # a metric that cannot score a grade
+            noise = tuple(measure_noise_by_draws(engine, single, judged, odd))
     return Judges(
         judges=tuple(list_judges(judged, evaluation.slices.smallest, partial(compare_by, evaluation, read, judged))),
         several=int((counts > 1).sum()),
         disagreed=len(odd),
         alpha=krippendorff_alpha(judged.key[several], judged.grade[several]),
         pairs=tuple(compare_pairs_of_judges(judged)),
-        noise=tuple(measure_judge_noise(evaluation, read, judged, odd)) if len(odd) else (),
+        noise=noise,
     )
 
 
@@ -114,22 +119,6 @@ def compare_by(evaluation: Evaluation, read: PulledInputs, judged: JudgmentCodes
 
 
 # ---- a judge drawn for each document
-
-
-def measure_judge_noise(
-    evaluation: Evaluation, read: PulledInputs, judged: JudgmentCodes, odd: NDArray[np.intp]
-) -> list[JudgeNoise]:
-    """Measure how much differences vary if each document's grade is drawn at random from its judges' grades.
-
-    Returns one record per metric and candidate. The list is empty if a metric cannot score a grade.
-    odd: the documents on which judges disagree, as indices into `judged.keys`.
-    """
-    assert read.judgments is not None
-    with rescore(evaluation, read, read.judgments.table, "judgments") as (engine, single, _):
-        try:
-            return list(measure_noise_by_draws(engine, single, judged, odd))
-        except MetricError:
-            return []
 
 
 def measure_noise_by_draws(

@@ -11,15 +11,15 @@ from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.checks.findings import apply_severities, refuse_errors
 from ndcg_ab.checks.plausibility_checks import check_clusters
 from ndcg_ab.comparing.changes import check_intended
-from ndcg_ab.comparing.drawn_queries import add_drawn_findings, read_drawn_queries
 from ndcg_ab.comparing.gates import check_gates
+from ndcg_ab.comparing.sampling import add_drawn_findings, read_drawn_queries
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines import Engine
 from ndcg_ab.labels.function_judge import summarize_judge
 from ndcg_ab.labels.judges import compare_judges
-from ndcg_ab.labels.left_out import compare_leaving_out, contributing_systems
 from ndcg_ab.labels.proxy_judgments import load_by_proxy, load_proxy_differences, proxy_findings
+from ndcg_ab.labels.rescoring import compare_leaving_out, contributing_systems
 from ndcg_ab.labels.unjudged import refuse_little_memory
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.pipeline.conclude import check_configuration, count_inputs, make_outcome
@@ -38,26 +38,22 @@ Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage a
 
 def check_data(context: Context, _: str) -> None:
     """Load the tables, check them, and store findings and ledger (numbers of rows read and used) in the context."""
-    evaluation, store = context.evaluation, context.store
-    with store.engine() as engine:
-        if evaluation.scores:
-            findings = external_scores.load_scores(engine, evaluation, store.scores(), store.queries())
-        else:
-            read = store.read(engine.memory, force=context.force)
-            findings = load_and_check(engine, read, evaluation)
-            refuse_little_memory(engine, evaluation, read.judgments.query_ids if read.judgments else ())
-            context.ledger = count_inputs(engine, read, findings)
-    context.findings = list(findings)
+    evaluation, store, engine = context.evaluation, context.store, context.store.engine
+    if evaluation.scores:
+        context.findings = external_scores.load_scores(engine, evaluation, store.scores(), store.queries())
+        return
+    read = store.read(engine.memory, force=context.force)
+    context.findings = list(load_and_check(engine, read, evaluation))
+    refuse_little_memory(engine, evaluation, read.judgments.query_ids if read.judgments else ())
+    context.ledger = count_inputs(engine, read, context.findings)
 
 
 def score_all(context: Context, _: str) -> None:
-    with context.store.engine() as engine:
-        score_metrics(engine, context.evaluation.metric_list, summed_up=context.summed_up)
+    score_metrics(context.store.engine, context.evaluation.metric_list, summed_up=context.summed_up)
 
 
 def verify_sample(context: Context, _: str) -> None:
-    with context.store.engine() as engine:
-        context.parity_queries = recompute_sample(engine, context.evaluation.metric_list)
+    context.parity_queries = recompute_sample(context.store.engine, context.evaluation.metric_list)
 
 
 # ---- proxy judgments, several judges, judgments by source
@@ -68,15 +64,15 @@ def score_by_proxy_judgments(context: Context, _: str) -> None:
 
     The scores are stored in the context, and findings on the proxy judgments are added to its findings.
     """
-    with context.store.memory() as memory:
-        context.proxy, findings = load_proxy_differences(context.evaluation, context.store.read(memory, complete=True))
+    with context.store.complete_inputs() as read:
+        context.proxy, findings = load_proxy_differences(context.evaluation, read)
     context.findings = [*context.findings, *findings]
 
 
 def score_by_judges(context: Context, _: str) -> None:
     """Compare the systems by the judgments of each of several judges, and store the result in the context."""
-    with context.store.memory() as memory:
-        context.judges = compare_judges(context.evaluation, context.store.read(memory, complete=True))
+    with context.store.complete_inputs() as read:
+        context.judges = compare_judges(context.evaluation, read)
 
 
 def compare_without_sole_labels(context: Context, _: str) -> None:
@@ -84,8 +80,7 @@ def compare_without_sole_labels(context: Context, _: str) -> None:
 
     The comparisons are stored in the context.
     """
-    with context.store.memory() as memory:
-        read = context.store.read(memory, complete=True)
+    with context.store.complete_inputs() as read:
         context.left_out = tuple(compare_leaving_out(context.evaluation, read))
 
 
@@ -108,10 +103,9 @@ def compare_and_check_gates(context: Context, _: str) -> None:
     """Compare every candidate with the baseline, check the gates, and store the outcome in the context."""
     evaluation, store = context.evaluation, context.store
     function = summarize_judge(evaluation, store.files(), graded) if (graded := store.get(JUDGED_BY_FUNCTION)) else None
-    with store.engine() as engine:
-        outcome = make_outcome(engine, context)
-        gates = check_gates(evaluation, outcome, context.since_last)
-        context.outcome = dataclasses.replace(outcome, gates=gates, function_judge=function)
+    outcome = make_outcome(store.engine, context)
+    gates = check_gates(evaluation, outcome, context.since_last)
+    context.outcome = dataclasses.replace(outcome, gates=gates, function_judge=function)
 
 
 # ---- the list

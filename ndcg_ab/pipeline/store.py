@@ -88,9 +88,10 @@ class Store(ABC):
 
     # ---- the tables of the evaluation
 
+    @property
     @abstractmethod
-    def engine(self) -> contextlib.AbstractContextManager[Engine]:
-        """Open the engine that holds the tables of this evaluation."""
+    def engine(self) -> Engine:
+        """The engine that holds the tables of this evaluation."""
 
     @abstractmethod
     def memory(self) -> contextlib.AbstractContextManager[Memory | None]:
@@ -199,6 +200,12 @@ class Store(ABC):
             self.get(UNSEEN),
         )
 
+    @contextlib.contextmanager
+    def complete_inputs(self) -> Iterator[PulledInputs]:
+        """Yield all inputs, with complete rankings, within the limit of memory."""
+        with self.memory() as memory:
+            yield self.read(memory, complete=True)
+
 
 class MemoryStore(Store):
     """A store in memory, for `compare`, the Python API and the studies.
@@ -216,10 +223,10 @@ class MemoryStore(Store):
         self._entries: dict[str, StoreEntry] = {}
         self._needed: NeededResults | None = None
 
-    @contextlib.contextmanager
-    def engine(self) -> Iterator[Engine]:
+    @property
+    def engine(self) -> Engine:
         assert self._engine is not None
-        yield self._engine
+        return self._engine
 
     @contextlib.contextmanager
     def memory(self) -> Iterator[Memory | None]:

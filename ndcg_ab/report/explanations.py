@@ -8,17 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from ndcg_ab.report import words
 from ndcg_ab.report.answer import Candidate, make_answer
 from ndcg_ab.report.doubts import finding_lines, list_doubts
 from ndcg_ab.report.sections import format_changes, leading_costs
-from ndcg_ab.report.words import (
-    deciding_interval,
-    format_clusters,
-    format_confidence_level,
-    format_shared_queries,
-    format_weights,
-    query_kind,
-)
 from ndcg_ab.results.cost_records import requests_text
 from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping, measured_state
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
@@ -58,7 +51,7 @@ def explain_choice(outcome: Outcome, row: Candidate) -> PlainWords:
 def explain_comparison(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
     counts = {row.queries for row in rows}
     least, most = min(counts, default=0), max(counts, default=0)
-    kind = query_kind(outcome)
+    kind = words.query_kind(outcome)
     over = queries_text(most, kind) if least == most else f"{least} to {most} {kind + ' ' if kind else ''}queries"
     yield f"{candidate} against the baseline {outcome.baseline}, on {over}."
     for row in rows:
@@ -70,7 +63,7 @@ def explain_comparison(outcome: Outcome, candidate: str, rows: Sequence[Comparis
             yield f"Must not get worse by {row.smallest_effect:g}: {metric.name}{explain_metric(metric)}."
     if judged := format_judged_shares(outcome, candidate, rows):
         yield judged
-    for sentences in filter(None, (format_weights(outcome), format_clusters(outcome))):
+    for sentences in filter(None, (words.format_weights(outcome), words.format_clusters(outcome))):
         yield f"{sentences[0].upper()}{sentences[1:]}."
     for changes in outcome.changes:
         if changes.candidate == candidate:
@@ -163,7 +156,7 @@ def format_means(outcome: Outcome, row: Comparison) -> str:
     if row.family == GUARDRAILS or row.difference is None or row.conclusion is Verdict.IDENTICAL:
         return ""
     others = f"worse on {row.losses}, equal on {row.ties}"
-    if query_kind(outcome):
+    if words.query_kind(outcome):
         drawn = f"of the drawn queries better on {row.wins}, {others}"
         return f": {signed(row.difference)} over the whole log; {drawn}"
     means = {each.system_id: format_plain(each.mean) for each in outcome.systems if each.metric == row.metric}
@@ -189,17 +182,17 @@ def certainty_sentences(row: Comparison) -> Iterator[str]:
         if row.lower_bound is not None and row.conclusion.is_guardrail:
             loss = abs(min(row.lower_bound, 0.0))
             loss_text = f"a loss of more than {format_distinct_effect(loss)}" if loss else "any loss"
-            yield f"{loss_text} is ruled out, with {format_confidence_level(row.alpha)} certainty"
+            yield f"{loss_text} is ruled out, with {words.format_confidence_level(row.alpha)} certainty"
         return
     if row.conclusion.is_detected and row.p_adjusted is not None:
         others = f" in one of the {row.family_size} comparisons tested together" if row.family_size > 1 else ""
         chance = format_chance(row.p_adjusted)
         yield f"if no system ranked better, chance alone would show a difference as clear{others} {chance}"
-    interval = deciding_interval(row)
+    interval = words.deciding_interval(row)
     if interval is not None and row.conclusion is not Verdict.IDENTICAL:
         yield (
             f"the true difference is estimated to lie between {signed(interval.low)} and {signed(interval.high)} (a"
-            f" {format_confidence_level(row.alpha)} interval)"
+            f" {words.format_confidence_level(row.alpha)} interval)"
         )
     if row.conclusion is Verdict.UNDECIDED and row.mde is not None:
         sentence = f"a true difference of {format_plain(row.mde)} would be detected four times out of five"
@@ -310,7 +303,7 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
         if is_other:
             yield "Draw again (`ndcg-ab draw --kept`): queries that should show the same in every system differ."
     for row in [*rows, *gate_margins(outcome, candidate)]:
-        if sentence := advise_more_queries(row, query_kind(outcome)):
+        if sentence := advise_more_queries(row, words.query_kind(outcome)):
             yield f"{'Gate, ' * (row.family == GATE)}{row.metric}: {sentence}."
     for cost in leading_costs(outcome.costs, candidate):
         if cost.can_be_decided:

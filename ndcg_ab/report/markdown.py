@@ -12,27 +12,12 @@ from typing import Any
 
 from ndcg_ab import __version__
 from ndcg_ab.comparing.since_last import SinceLast
+from ndcg_ab.report import words
 from ndcg_ab.report.answer import Answer, choices_by_candidate, group_decisions, make_answer
 from ndcg_ab.report.doubts import join_first
 from ndcg_ab.report.explanations import PlainWords, explain_candidate, explain_outcome
 from ndcg_ab.report.over_time import since_lines, since_title
-from ndcg_ab.report.sections import (
-    cost_cells,
-    cost_heads,
-    cost_notes,
-    costs_with_differences,
-    notes_on_metric,
-)
-from ndcg_ab.report.words import (
-    add_recomputed_count,
-    comparison_mark,
-    describe_metric_role,
-    format_confidence_level,
-    format_interval,
-    format_marked,
-    format_verdict,
-    format_wins_ties_losses,
-)
+from ndcg_ab.report.sections import cost_cells, cost_heads, cost_notes, costs_with_differences, notes_on_metric
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.numbers import format_plain, format_probability, signed
 from ndcg_ab.results.outcome import Outcome
@@ -81,9 +66,11 @@ def format_folded(summary: str, content: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{content}\n\n</details>"
 
 
-def format_words(words: PlainWords) -> str:
+def format_words(explanation: PlainWords) -> str:
     """Return an explanation in plain words as Markdown: titles in bold, sentences as lists."""
-    return "\n\n".join(f"**{title}**\n\n{format_items(sentences)}" for title, sentences in words.items() if sentences)
+    return "\n\n".join(
+        f"**{title}**\n\n{format_items(sentences)}" for title, sentences in explanation.items() if sentences
+    )
 
 
 # ---- comment and notes
@@ -104,14 +91,14 @@ def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) ->
             format_folded(f"The queries that moved most ({outcome.metrics[0].name})", format_table(head, moved))
         )
     parts += [
-        format_folded(f"In plain words: {candidate}", format_words(words))
-        for candidate, words in islice(explain_outcome(outcome).items(), EXPLAINED)
+        format_folded(f"In plain words: {candidate}", format_words(explanation))
+        for candidate, explanation in islice(explain_outcome(outcome).items(), EXPLAINED)
     ]
     if notes := notes_to_keep(answer):
         parts.append(format_folded(f"What to keep in mind ({len(notes)})", format_items(notes)))
     parts.append(
         f"<sub>alpha {outcome.alpha:g}, seed {outcome.seed}, {outcome.resamples} resamples;"
-        f" {add_recomputed_count(outcome, '{} recomputed in Python, equal')}; ndcg-ab {__version__}</sub>"
+        f" {words.add_recomputed_count(outcome, '{} recomputed in Python, equal')}; ndcg-ab {__version__}</sub>"
     )
     return "\n\n".join(parts) + "\n"
 
@@ -159,10 +146,10 @@ def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
     if outcome.failures:
         parts.append(format_items(f"gate {gate.name} failed: {gate.message}" for gate in outcome.failures))
     names = next(iter(answer.matrix.values()))
-    roles = [[escape_text(name), *describe_metric_role(outcome, name)] for name in names]
+    roles = [[escape_text(name), *words.describe_metric_role(outcome, name)] for name in names]
     counts = [queries_text(answer.queries, answer.kind)] if answer.queries is not None else []
     parts.append(format_table([", ".join(["system", *counts]), *map(" · ".join, roles)], matrix_rows(answer)))
-    level = format_confidence_level(outcome.alpha)
+    level = words.format_confidence_level(outcome.alpha)
     parts.append(f"Mean, difference from {escape_text(answer.baseline)} and its {level} interval.")
     if beside := [lines for metric in outcome.metrics for lines in notes_on_metric(outcome, metric)]:
         parts.append(format_items(beside))
@@ -171,8 +158,8 @@ def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
 
 def decision_rows(answer: Answer) -> Iterator[list[str]]:
     for candidates in answer.candidates:
-        words = f"**{candidates.choice.words.replace(' ', TOGETHER)}**"
-        yield [candidates.choice.mark, escape_text(candidates.name), words, escape_text(candidates.reason)]
+        decision = f"**{candidates.choice.words.replace(' ', TOGETHER)}**"
+        yield [candidates.choice.mark, escape_text(candidates.name), decision, escape_text(candidates.reason)]
 
 
 def matrix_rows(answer: Answer) -> Iterator[list[str]]:
@@ -182,7 +169,7 @@ def matrix_rows(answer: Answer) -> Iterator[list[str]]:
         for cell in cells.values():
             text = format_plain(cell.mean)
             if found := cell.row:
-                text += f" {format_marked(found, f'{signed(found.difference)} {format_interval(found)}')}"
+                text += f" {words.format_marked(found, f'{signed(found.difference)} {words.format_interval(found)}')}"
             row.append(text.replace(" ", TOGETHER))
         yield row
 
@@ -230,11 +217,11 @@ def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
             decisions[row.candidate],
             row.candidate,
             row.metric,
-            f"{comparison_mark(row)} {format_verdict(row)}",
+            f"{words.comparison_mark(row)} {words.format_verdict(row)}",
             signed(row.difference),
-            format_interval(row),
+            words.format_interval(row),
             format_probability(row.p_adjusted),
-            format_wins_ties_losses(row),
+            words.format_wins_ties_losses(row),
             row.family,
         ]
         for row in sorted(outcome.main, key=lambda row: order.index(row.candidate))

@@ -6,17 +6,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.comparing.since_last import (
-    JUDGMENTS,
-    NEW_SYSTEM,
-    RANKING,
-    SAME_RANKING,
-    ChangedMeanQuery,
-    MeanChange,
-    SinceLast,
-    SystemSince,
-    is_note,
-)
+from ndcg_ab.comparing import since_last
 from ndcg_ab.history.repeated_tests import Monitor, RepeatedTests
 from ndcg_ab.report.terminal.grid import STYLES
 from ndcg_ab.report.words import MARKS, comparison_mark, format_interval
@@ -43,11 +33,11 @@ class ChangeLine(NamedTuple):
     may_be_cut: bool = False
 
 
-def since_title(since: SinceLast) -> str:
+def since_title(since: since_last.SinceLast) -> str:
     return f"since evaluation {since.ordinal} ({since.began[:16].replace('T', ' ')})"
 
 
-def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[ChangeLine]:
+def since_lines(since: since_last.SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[ChangeLine]:
     """Yield the lines on what changed since the previous evaluation.
 
     New and changed systems come first, with one line per system and metric. If several causes changed a mean, or
@@ -56,11 +46,13 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Chang
     most_lost: the largest number of queries for one system and metric.
     """
     for system in since.systems:
-        if system.changed == (NEW_SYSTEM,):
+        if system.changed == (since_last.NEW_SYSTEM,):
             yield ChangeLine("", f"{system.system_id}: was not there")
         for row in since.comparisons_of(system.system_id):
             moved = since.moved_of(row.candidate, row.metric)
-            yield ChangeLine(change_mark(row), format_row(row, system), None if is_note(row) else row.conclusion)
+            yield ChangeLine(
+                change_mark(row), format_row(row, system), None if since_last.is_note(row) else row.conclusion
+            )
             if moved and (has_cause_besides_ranking(moved, system) or (row in since.dropped and moved.parts)):
                 yield ChangeLine("", f"{INDENT}{format_mean_change(moved)}")
             if row in since.dropped:
@@ -93,10 +85,10 @@ def change_mark(row: Comparison) -> str:
     It is only a note if the ranking is unchanged, or if a loss is shown to be smaller than the smallest effect.
     row: the comparison with the previous evaluation.
     """
-    return "" if is_note(row) else comparison_mark(row)
+    return "" if since_last.is_note(row) else comparison_mark(row)
 
 
-def unexplained_lines(since: SinceLast, system: SystemSince) -> Iterator[ChangeLine]:
+def unexplained_lines(since: since_last.SinceLast, system: since_last.SystemSince) -> Iterator[ChangeLine]:
     """Yield, per metric, a line with the means of a system before and now, if the cause of the change is unknown."""
     for moved in since.moved:
         if moved.system_id == system.system_id:
@@ -106,15 +98,15 @@ def unexplained_lines(since: SinceLast, system: SystemSince) -> Iterator[ChangeL
             yield ChangeLine("?", f"{text}; whether its ranking dropped cannot be told")
 
 
-def has_cause_besides_ranking(moved: MeanChange, system: SystemSince) -> bool:
+def has_cause_besides_ranking(moved: since_last.MeanChange, system: since_last.SystemSince) -> bool:
     """Return whether a cause other than the ranking contributed to the change of a system's mean.
 
     The result is False if the change could not be divided by cause.
     """
-    return bool(moved.parts) and (system.is_mixed or set(moved.parts) != {RANKING})
+    return bool(moved.parts) and (system.is_mixed or set(moved.parts) != {since_last.RANKING})
 
 
-def format_mean_change(moved: MeanChange) -> str:
+def format_mean_change(moved: since_last.MeanChange) -> str:
     """Return a changed mean with its parts by cause: ``0.8120 → 0.8000 (-0.0120): -0.0150 from 214 new …``."""
     assert moved.before is not None and moved.now is not None
     parts = [f"{signed(part)} from {format_cause(moved, cause)}" for cause, part in moved.parts.items()]
@@ -122,9 +114,9 @@ def format_mean_change(moved: MeanChange) -> str:
     return f"{means}: {', '.join(parts)}"
 
 
-def format_cause(moved: MeanChange, cause: str) -> str:
+def format_cause(moved: since_last.MeanChange, cause: str) -> str:
     """Return the words for a cause: ``the ranking``, ``the queries``, ``3 new and 12 changed judgments``."""
-    if cause != JUDGMENTS:
+    if cause != since_last.JUDGMENTS:
         return f"the {cause}"
     counts = {"new": moved.new_judgments, "changed": moved.changed_judgments}
     counts_text = [f"{count} {word}" for word, count in counts.items() if count]
@@ -138,17 +130,17 @@ class ChangePart(NamedTuple):
     part: the contribution of the cause, in the unit of the metric.
     """
 
-    moved: MeanChange
+    moved: since_last.MeanChange
     cause: str
     part: float
-    queries: list[ChangedMeanQuery]
+    queries: list[since_last.ChangedMeanQuery]
 
     @property
     def words(self) -> str:
         return format_cause(self.moved, self.cause)
 
 
-def parts_of_changes(since: SinceLast | None) -> list[ChangePart]:
+def parts_of_changes(since: since_last.SinceLast | None) -> list[ChangePart]:
     """Return the changed means divided by cause: one part for each mean and cause.
 
     Means that changed only because the ranking changed are left out. Empty if `since` is None.
@@ -162,16 +154,16 @@ def parts_of_changes(since: SinceLast | None) -> list[ChangePart]:
     ]
 
 
-def format_row(row: Comparison, system: SystemSince) -> str:
+def format_row(row: Comparison, system: since_last.SystemSince) -> str:
     """Return a comparison with the previous evaluation: ``new, ndcg@10: -0.0412 [-0.0630, -0.0201], regressed; …``."""
     text = f"{row.candidate}, {row.metric}: {signed(row.difference)} {format_interval(row)}, {row.verdict}"
     text += f"; changed: {', '.join(system.changed)}"
-    if row.family == SAME_RANKING:
+    if row.family == since_last.SAME_RANKING:
         return f"{text} ({NOT_ITS_OWN})"
-    return f"{text} ({BOTH_BY_NEW})" if JUDGMENTS in system.changed else text
+    return f"{text} ({BOTH_BY_NEW})" if since_last.JUDGMENTS in system.changed else text
 
 
-def print_since(console: Console, since: SinceLast | None) -> None:
+def print_since(console: Console, since: since_last.SinceLast | None) -> None:
     """Print the changes since the previous evaluation; print nothing if `since` is None."""
     if since is None:
         return

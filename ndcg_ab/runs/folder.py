@@ -7,7 +7,7 @@ end, when they are written to the bundle.
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from ndcg_ab.sources import RANKING, Layout, Pulled, make_source
 from ndcg_ab.sources.files.parts import Content, digest_of_file, read_content_key
 from ndcg_ab.sources.judgments.gathering import layout_of_columns
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
+from ndcg_ab.sources.tables.reduced_ranking import ReducedRanking
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.visible import visible
 
@@ -62,12 +63,12 @@ class RunFolder(Store):
         """Close the engine if it was opened."""
         self._open.close()
 
-    @contextlib.contextmanager
-    def engine(self) -> Iterator[Engine]:
-        """Yield the engine of this run, which is opened once and closed when the run ends."""
+    @property
+    def engine(self) -> Engine:
+        """The engine of this run, which is opened once and closed when the run ends."""
         if self._engine is None:
             self._engine = self._open.enter_context(open_engine_for(self.evaluation, self.spill))
-        yield self._engine
+        return self._engine
 
     @property
     def spill(self) -> Path:
@@ -191,16 +192,18 @@ class RunFolder(Store):
         about = None if complete else self.reduction_key_parts()
         rankings = {}
         for at, system in enumerate(self.evaluation.systems):
-            pulled = self.complete_ranking(at, memory)
-            rankings[system.name] = pulled() if about is None else self.reduce_ranking(at, pulled, about, memory, force)
+            rankings[system.name] = (
+                self.reduced_ranking(at, about, memory, force) if about else self.ranking(at, memory)
+            )
         return rankings
 
-    def complete_ranking(self, at: int, memory: Memory | None) -> Callable[[], Pulled]:
-        """Return a function that reads the complete ranking of the system with index `at`."""
+    def ranking(self, at: int, memory: Memory | None, reduced: ReducedRanking | None = None) -> Pulled:
+        """Return the ranking of the system with index `at`, complete or in the reduced form."""
         key = ranking_key(at)
         source = make_source(self.evaluation.systems[at].source, self.evaluation.directory)
         documents, costs = self.read_extra("documents", key, DOCUMENT.schema), self.read_extra("costs", key)
-        return lambda: Pulled(self.ranking_rows(key, memory), RANKING, source, documents, costs=costs)
+        read = partial(self.ranking_rows, key, memory)
+        return Pulled(read if reduced else read(), RANKING, source, documents, costs=costs, reduced=reduced)
 
     def ranking_rows(self, key: str, memory: Memory | None) -> Any:
         """Return the rows of a ranking as a table.
@@ -213,29 +216,22 @@ class RunFolder(Store):
             return TableOnDisk(path, memory)
         return read_input_table(path, RANKING)
 
-    def reduce_ranking(
-        self, at: int, read: Callable[[], Pulled], about: list[Any], memory: Memory | None, force: bool
-    ) -> Pulled:
-        """Return the ranking of one system, reduced to the ranks that the metrics need.
+    def reduced_ranking(self, at: int, about: list[Any], memory: Memory | None, force: bool) -> Pulled:
+        """Return the ranking of one system, reduced to the ranks that the metrics need if that is possible.
 
-        The complete ranking is returned if it cannot be reduced. at: the index of the system. read: reads the complete
-        ranking. about: the result of `reduction_key_parts`. force: True not to use a cached result.
+        at: the index of the system. about: the result of `reduction_key_parts`. force: True not to use a cached result.
         """
-        ranking = ranking_key(at)
-        key = digest_of([digest_of_file(self.path(ranking)), *about])
+        key = digest_of([digest_of_file(self.path(ranking_key(at))), *about])
         reduced = None if force else input_cache.read_cached_ranking(self.evaluation, key)
         if reduced is None:
-            pulled, judgments = read(), self.judgments()
+            pulled, judgments = self.ranking(at, memory), self.judgments()
             assert judgments is not None
             reduced = reduce_pulled(pulled, judgments, self.evaluation.metric_list, len(self.evaluation.systems))
             if reduced is None:
                 return pulled
             if input_cache.cache_limit(self.evaluation):
                 input_cache.make_ranking_entry(self.pulled, key, reduced)
-        source = make_source(self.evaluation.systems[at].source, self.evaluation.directory)
-        rows = partial(self.ranking_rows, ranking, memory)
-        documents, costs = self.read_extra("documents", ranking, DOCUMENT.schema), self.read_extra("costs", ranking)
-        return Pulled(rows, RANKING, source, documents, costs=costs, reduced=reduced)
+        return self.ranking(at, memory, reduced)
 
     def reduction_key_parts(self) -> list[Any]:
         """Return the values that, besides the rows of a ranking, determine the reduced ranking.

@@ -39,10 +39,9 @@ def compare_with_previous(run: Context, _: str) -> None:
     """
     store = folder_of(run)
     scores = store.folder / bundles.SCORES
-    with store.engine() as engine:
-        write_query_scores(engine, scores)
-        start_time = nominal_time(store.folder)
-        run.since_last = compare_with_last(engine, run.evaluation, store.inputs(), start_time, scores)
+    write_query_scores(store.engine, scores)
+    start_time = nominal_time(store.folder)
+    run.since_last = compare_with_last(store.engine, run.evaluation, store.inputs(), start_time, scores)
 
 
 def keep(run: Context, _: str) -> None:
@@ -56,9 +55,8 @@ def keep(run: Context, _: str) -> None:
     gates = (*run.outcome.gates, *check_drops(evaluation, run.since_last))
     run.outcome = outcome = replace(run.outcome, gates=gates)
     store.cache_inputs(evaluation)
-    with store.engine() as engine:
-        engine.write_tables(store.folder / bundles.TABLES)
-        judged_queries = query_set_digest(engine)
+    store.engine.write_tables(store.folder / bundles.TABLES)
+    judged_queries = query_set_digest(store.engine)
     store.close()  # what draws and publishes reads the bundle, and needs the memory
     inputs = store.inputs()
     run.bundle = bundles.finish_bundle(store.folder, evaluation, outcome, inputs, judged_queries, run.since_last)

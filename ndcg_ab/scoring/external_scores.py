@@ -14,7 +14,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
-from ndcg_ab.scoring.metric_tables import SCHEMAS
+from ndcg_ab.scoring.metric_tables import SCHEMAS, metric_row
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.external_scores import KEY, repeated_keys
 from ndcg_core.measures.external_metric import ExternalMetric
@@ -228,13 +228,8 @@ def metric_table(metrics: Sequence[ExternalMetric]) -> pa.Table:
 
     Only the id, the position and the names are filled in; all choices are null.
     """
-    schema = SCHEMAS["pulled_metric"]
-    rows = [
-        dict.fromkeys(schema.names)
-        | {"metric_id": metric.hash, "position": position, "name": metric.name, "measure": metric.source_name}
-        for position, metric in enumerate(metrics)
-    ]
-    return pa.Table.from_pylist(rows, schema=schema)
+    rows = [metric_row(metric, position) for position, metric in enumerate(metrics)]
+    return pa.Table.from_pylist(rows, schema=SCHEMAS["pulled_metric"])
 
 
 def drawn_query_ids(queries: Mapping[str, Mapping[str, Any]]) -> set[str] | None:

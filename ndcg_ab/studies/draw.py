@@ -1,6 +1,6 @@
 """Draw queries of a log for judging, with known probabilities, by how far their rankings disagree: `ndcg-ab draw`.
 
-`ndcg_ab.comparing.drawn_queries` uses the drawn queries in a comparison; docs/draw.md explains both.
+`ndcg_ab.comparing.sampling` uses the drawn queries in a comparison; docs/draw.md explains both.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_ab.checks.data_checks import load_and_check
-from ndcg_ab.comparing.drawn_queries import measure_disagreements
 from ndcg_ab.comparing.families import candidate_names
+from ndcg_ab.comparing.sampling import measure_disagreements
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import FileSource
@@ -194,17 +194,17 @@ def draw_from_log(
     """
     check_draw(evaluation, power)
     log = read_log(evaluation, engine, say)
-    sample = draw_sample(log, evaluation, count, earlier_draw)
-    table = log_table(log.read.queries, sample, is_weighted=evaluation.statistics.weighted is not False)
+    draw, relative, weights, earlier, gone = draw_sample(log, evaluation, count, earlier_draw)
+    table = log_table(log.read.queries, draw, relative, is_weighted=evaluation.statistics.weighted is not False)
     query_ids = tuple(table.filter(pc.greater(table["probability"], 0))["query_id"].to_pylist())
     cutoffs = [metric.cutoff for metric in evaluation.metric_list]
     unit, judged = DEVIATION, None
     if judgments is not None:
-        unit, judged = estimate_deviation(log, judgments, sample.relative)
+        unit, judged = estimate_deviation(log, judgments, relative)
     values = log.disagreements
     spread = deviation if deviation is not None else unit * float(np.sqrt(np.square(values).mean()))
     plan = make_plan(
-        Population(values, sample.relative, sample.weights, spread),
+        Population(values, relative, weights, spread),
         len(query_ids),
         evaluation,
         power,
@@ -215,42 +215,22 @@ def draw_from_log(
         table,
         query_ids,
         plan,
-        len(sample.relative),
-        int((sample.relative > 0).sum()),
-        sample.kept,
-        sample.gone,
+        len(relative),
+        int((relative > 0).sum()),
+        0 if earlier is None else int((earlier.probability > 0).sum()),
+        gone,
         None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None),
         unread_columns(log.read.queries, evaluation.queries.source, evaluation.directory) if evaluation.queries else (),
     )
 
 
-class Sample(NamedTuple):
-    """The queries drawn from a log of N queries.
-
-    Attributes
-    ----------
-    draw : Draw
-        The drawn queries and their probabilities.
-    relative : ndarray of shape (N,)
-        Relative disagreements of the queries of the log.
-    weights : ndarray of shape (N,), or None
-        Frequencies of the queries; None if they are equal.
-    kept : int
-        Number of drawn queries that come from an earlier draw.
-    gone : int
-        Number of queries of the earlier draw that are missing in the log.
-    """
-
-    draw: Draw
-    relative: FloatArray
-    weights: FloatArray | None
-    kept: int
-    gone: int
-
-
-def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, earlier_draw: FileSource | None) -> Sample:
+def draw_sample(
+    log: ReadLog, evaluation: Evaluation, count: int, earlier_draw: FileSource | None
+) -> tuple[Draw, FloatArray, FloatArray | None, EarlierDraw | None, int]:
     """Draw queries with the configured seed.
 
+    Return the drawn queries with their probabilities; (N,) relative disagreements of the queries of the log; (N,)
+    frequencies, or None if they are equal; the earlier draw, or None; and the number of its queries that the log lacks.
     earlier_draw: the file of an earlier draw, whose queries are drawn again. Raises InputError if no results differ
     between systems, or if the earlier draw has more queries than `count` or another seed.
     """
@@ -274,8 +254,7 @@ def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, earlier_draw: 
         draw = draw_queries(sizes, numbers, count, earlier)
     except ValueError as error:
         raise earlier_draw_error(earlier_draw, earlier, numbers, query_ids, count) from error
-    kept_count = 0 if earlier is None else int((earlier.probability > 0).sum())
-    return Sample(draw, relative, weights, kept_count, gone)
+    return draw, relative, weights, earlier, gone
 
 
 def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
@@ -402,14 +381,14 @@ def make_plan(
     return DrawPlan(effect, alpha, power, population.deviation, judged, is_supposed, detected, *needs)
 
 
-def log_table(queries: Queries, sample: Sample, *, is_weighted: bool) -> pa.Table:
+def log_table(queries: Queries, draw: Draw, relative: FloatArray, *, is_weighted: bool) -> pa.Table:
     """Return the log's table with the columns probability and disagreement.
 
     The probability is 0 for queries with equal results, and null for other queries that were not drawn. Columns without
     any value are left out. is_weighted: False if weights were not used; then the column weight is left out, too.
     """
     assert queries.pulled is not None
-    rows, draw, relative = queries.pulled.table, sample.draw, sample.relative
+    rows = queries.pulled.table
     left_out = ("probability", "disagreement", *([] if is_weighted else ["weight"]))
     kept = [name for name in rows.column_names if name not in left_out]
     kept = [name for name in kept if rows[name].null_count < rows.num_rows]

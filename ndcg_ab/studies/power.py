@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 EFFECTS = (0.005, 0.01, 0.02)
 QUERIES = (50, 100, 200, 500, 1000, 2000, 5000)
 FEW_DIFFERING = 6  # with fewer differing queries, a standard deviation says little about other queries
-Known = TypeVar("Known", float, str)
 LEAST_ALPHA = 1e-12  # below, 1 - alpha / 2 is 1 in floating point
 ALONE = "for one two-sided comparison alone; each one of a family needs more queries"
 
@@ -184,22 +183,23 @@ def parse_questions(
     """
     for effect in effects or ():
         if not 0 < effect < math.inf:
-            raise InputError(
-                Setting("--effect"), f" {effect:g}: must be above 0 and finite, in the metric's unit, such as 0.005"
-            )
+            refuse("--effect", f"{effect:g}", "above 0 and finite, in the metric's unit, such as 0.005")
     for count in queries or ():
         if not 2 <= count <= MOST:
-            raise InputError(Setting("--queries"), f" {count}: must be a whole number from 2 to {MOST:,}")
+            refuse("--queries", count, f"a whole number from 2 to {MOST:,}")
     if not LEAST_ALPHA <= alpha < 1:
-        raise InputError(Setting("--alpha"), f" {alpha:g}: must be at least {LEAST_ALPHA:g} and below 1, such as 0.05")
+        refuse("--alpha", f"{alpha:g}", f"at least {LEAST_ALPHA:g} and below 1, such as 0.05")
     if not alpha < power < 1:
-        raise InputError(Setting("--power"), f" {power:g}: must be above alpha ({alpha:g}) and below 1, such as 0.8")
+        refuse("--power", f"{power:g}", f"above alpha ({alpha:g}) and below 1, such as 0.8")
     if not 1 <= comparisons <= alpha / LEAST_ALPHA:
-        raise InputError(
-            Setting("--comparisons"), f" {comparisons}: must be a whole number from 1 to {alpha / LEAST_ALPHA:,.0f}"
-        )
+        refuse("--comparisons", comparisons, f"a whole number from 1 to {alpha / LEAST_ALPHA:,.0f}")
     numbers = tuple(sorted(set(queries or QUERIES)))
     return PowerSettings(tuple(dict.fromkeys(effects or EFFECTS)), numbers, alpha, power, comparisons)
+
+
+def refuse(option: str, value: object, rule: str) -> NoReturn:
+    """Raise InputError because the value of an option breaks a rule: ``--power 2: must be above …``."""
+    raise InputError(Setting(option), f" {value}: must be {rule}")
 
 
 def make_plans(
@@ -230,12 +230,8 @@ def make_plans(
         raise InputError(one, ", ", other, rule, one, " 0.1, or ", other, " and what compare --per-query FILE wrote")
     if scores is not None:
         if clusters and cluster_prefix:
-            raise InputError(
-                Setting("--clusters"),
-                ", ",
-                Setting("--cluster-prefix"),
-                ": both name the clusters; take one of the two out",
-            )
+            rule = ": both name the clusters; take one of the two out"
+            raise InputError(Setting("--clusters"), ", ", Setting("--cluster-prefix"), rule)
         read = read_scores(scores) if isinstance(scores, Path) else scores
         grouped = pull_clusters(as_file_source(clusters)) if clusters else None
         if cluster_prefix:
@@ -258,9 +254,7 @@ def make_plans(
             )
     assert deviation is not None
     if not 0 <= deviation <= LARGEST:
-        raise InputError(
-            Setting("--deviation"), f" {deviation:g}: must be from 0 to {LARGEST:g}, in the metric's unit, such as 0.1"
-        )
+        refuse("--deviation", f"{deviation:g}", f"from 0 to {LARGEST:g}, in the metric's unit, such as 0.1")
     if deviation == 0:
         return [Plan(deviation=0.0, obstacle="without any spread two queries detect every effect")]
     return [answer_questions(Plan(deviation=deviation), settings)]
@@ -328,14 +322,16 @@ def plan_from_differences(
     if sampling.log is not None:  # of others nothing is known but a difference
         queries = [query for query in queries if query in sampling.log.weights]
     values = np.array([ours[query] - theirs[query] for query in queries])
-    values_in_query_order("--weights", "weight", queries, sampling.weights)
+    refuse_lacking("--weights", "weight", queries, sampling.weights)
+    refuse_lacking("--clusters", "cluster", queries, sampling.clusters)
     scales, weighing = sampling.scales_and_weights(queries)
-    grouping = values_in_query_order("--clusters", "cluster", queries, sampling.clusters)
-    n, differing = len(values), int((np.abs(values) > TIE_TOLERANCE).sum())
+    grouping = sampling.clusters_in_order(queries)
+    n, differing, is_drawn = len(values), int((np.abs(values) > TIE_TOLERANCE).sum()), sampling.log is not None
     effective = None if weighing is None else effective_number(weighing)
     questions = question_effects(settings.effects, metric, [*ours.values(), *theirs.values()])
-    plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing=differing, questions=questions)
-    plan = dataclasses.replace(plan, is_drawn=sampling.log is not None)
+    plan = Plan(
+        baseline, candidate, metric, n, unpaired, effective, differing=differing, is_drawn=is_drawn, questions=questions
+    )
     scaled = values if scales is None else scales * values
     if n < 2:
         mean = float(scaled[0]) if n else None
@@ -344,24 +340,25 @@ def plan_from_differences(
     members = None if grouping is None else np.unique(grouping, return_inverse=True)[1]
     if members is not None and int(members.max()) == 0:
         return dataclasses.replace(plan, clusters=1, obstacle="all queries are of one cluster; two at least are needed")
-    moments = compute_moments(scaled, weighing, members, long_tailed=plan.is_drawn)
-    if plan.is_drawn and members is None:  # long tails leave fewer, too
-        effective = moments.freedom + 1
-    spread = moments.error * math.sqrt(n)
-    plan = dataclasses.replace(plan, difference=moments.mean, deviation=spread, effective_queries=effective)
-    if members is not None:
-        plan = dataclasses.replace(plan, clusters=moments.n, effective_clusters=moments.freedom + 1)
+    moments = compute_moments(scaled, weighing, members, long_tailed=is_drawn)
+    obstacle = None
     if differing == 0:
-        return dataclasses.replace(plan, obstacle=f"none of the {n:,} queries differs; there is no spread to plan with")
-    if differing < FEW_DIFFERING:
-        reason = (
-            f"only {differing} of the {n:,} queries differ{'s' * (differing == 1)}; a standard deviation from so few"
-        )
-        return dataclasses.replace(plan, obstacle=f"{reason} says little about others")
-    if moments.deviation == 0:
-        reason = f"all {n:,} queries differ by {signed(moments.mean)}; there is no spread to plan with"
-        return dataclasses.replace(plan, obstacle=reason)
-    return answer_questions(plan, settings)
+        obstacle = f"none of the {n:,} queries differs; there is no spread to plan with"
+    elif differing < FEW_DIFFERING:
+        differ = f"only {differing} of the {n:,} queries differ{'s' * (differing == 1)}"
+        obstacle = f"{differ}; a standard deviation from so few says little about others"
+    elif moments.deviation == 0:
+        obstacle = f"all {n:,} queries differ by {signed(moments.mean)}; there is no spread to plan with"
+    plan = dataclasses.replace(
+        plan,
+        difference=moments.mean,
+        deviation=moments.error * math.sqrt(n),
+        effective_queries=moments.freedom + 1 if is_drawn and members is None else effective,  # fewer by long tails
+        clusters=None if members is None else moments.n,
+        effective_clusters=None if members is None else moments.freedom + 1,
+        obstacle=obstacle,
+    )
+    return plan if obstacle else answer_questions(plan, settings)
 
 
 def question_effects(effects: Sequence[float], metric: str, values: Sequence[float]) -> tuple[str, ...]:
@@ -382,24 +379,16 @@ def question_effects(effects: Sequence[float], metric: str, values: Sequence[flo
     return tuple(question for each in differences if (question := each.size_warning(limits)))
 
 
-def values_in_query_order(
-    option: str, noun: str, queries: Sequence[str], values: Mapping[str, Known] | None
-) -> list[Known] | None:
-    """Return the values in the order of the queries, or None if `values` is None.
+def refuse_lacking(option: str, noun: str, queries: Sequence[str], values: Mapping[str, object] | None) -> None:
+    """Raise InputError if a query has no value.
 
-    values: query_id -> value. option, noun: the option and the word for a value in messages. Raises InputError if a
-    query has no value.
+    values: query_id -> value; None if no query needs one. option, noun: the option, and the word for a value.
     """
-    if values is None:
-        return None
-    lacking = [query for query in queries if query not in values]
+    lacking = [] if values is None else [query for query in queries if query not in values]
     if lacking:
         have = "query has" if len(lacking) == 1 else "queries have"
-        raise InputError(
-            Setting(option),
-            f": {len(lacking):,} {have} a value and no {noun} (such as {format_value(lacking[0])})",
-        )
-    return [values[query] for query in queries]
+        problem = f": {len(lacking):,} {have} a value and no {noun} (such as {format_value(lacking[0])})"
+        raise InputError(Setting(option), problem)
 
 
 def answer_questions(plan: Plan, settings: PowerSettings) -> Plan:

@@ -99,17 +99,8 @@ class Grid:
         ]
         if verdict := max(cell_len(row.verdict.plain) for row in self.rows):
             columns.append(min(VERDICT_WIDTH, verdict))
-        tables: list[list[int]] = [[]]
-        room = width - used
-        for index, column in enumerate(columns):
-            if column + 3 > room and tables[-1]:
-                tables.append([])
-                room = width - used
-            if column + 3 > room:
-                return None
-            tables[-1].append(index)
-            room -= column + 3
-        return Layout(limit, tables)
+        is_too_wide = any(column + 3 > width - used for column in columns)
+        return None if is_too_wide else Layout(limit, divide_columns(columns, width - used)[0])
 
     def _table(self, name_width: int, indices: Sequence[int]) -> Table:
         table = plain_table("", self.names, text_heads=self.names, no_wrap=True)
@@ -136,6 +127,23 @@ class Grid:
             if row.verdict.plain:
                 console.print(Padding(row.verdict, (0, 0, 0, 2)))
         console.print()
+
+
+def divide_columns(widths: Sequence[int], room: int) -> tuple[list[list[int]], int]:
+    """Divide columns among as few tables as possible, in order.
+
+    Return the indices of the columns of each table, and the width that is free beside the last table. widths: of the
+    columns, without the three characters between them. room: width for the columns of one table.
+    """
+    tables: list[list[int]] = [[]]
+    free = room
+    for index, width in enumerate(widths):
+        if width + 3 > free and tables[-1]:
+            tables.append([])
+            free = room
+        tables[-1].append(index)
+        free -= width + 3
+    return tables, free
 
 
 def table_title(name: str, about: str) -> Text:

@@ -16,7 +16,7 @@ from ndcg_ab.history.failed_nights import COULD_NOT_RUN, SHOWN, FailedNight
 from ndcg_ab.history.timeline import EvaluatedNight, QueryValue, ReusedNight, Timeline
 from ndcg_ab.report.answer import format_decisions, group_decisions
 from ndcg_ab.report.over_time import print_repeated_tests
-from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, plain_table, shorten_middle
+from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, divide_columns, plain_table, shorten_middle
 from ndcg_ab.report.words import MARKS
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.numbers import format_plain, signed
@@ -58,7 +58,7 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
     tables, free_width = split_columns(heads, full, console.width)
     crowded = free_width < ROOM or len(tables) > 1
     room = console.width - MARGIN if crowded else free_width - 3
-    rows = [[*map(Text.from_markup, row)] for row in full] if details else [cut_row(row, room, wide) for row in full]
+    rows = full if details else [cut_row(row, room, wide) for row in full]
     for columns in tables:
         table = plain_table(title)
         title = ""
@@ -89,44 +89,32 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
         console.print("[dim]--details: what happened in full, and what all evaluations say together[/]")
 
 
-def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
-    """Return the cells of one row of the timeline, with the events cut to `room` characters.
+def cut_row(row: list[Text], room: int, wide: bool) -> list[Text]:
+    """Cut the events of one row of the timeline to `room` characters, and return the row.
 
     If `wide`, the decision is cut to DECISION characters. A row without an evaluation, such as that of a failed night,
-    is not cut. row: cells with markup; the number of the evaluation is first, the events are last.
+    is not cut. row: the number of the evaluation is first, the events are last.
     """
-    cells = [Text.from_markup(cell) for cell in row]
-    if not row[0]:
-        return cells
-    cells[-1].truncate(room, overflow="ellipsis")
-    if wide:
-        cells[-2].truncate(DECISION, overflow="ellipsis")
-    return cells
+    if row[0].plain:
+        row[-1].truncate(room, overflow="ellipsis")
+        if wide:
+            row[-2].truncate(DECISION, overflow="ellipsis")
+    return row
 
 
-def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[list[int]], int]:
+def split_columns(heads: Sequence[str], rows: Sequence[list[Text]], width: int) -> tuple[list[list[int]], int]:
     """Return the column indices of each table, and the width that is free beside the last table.
 
     The timeline is divided into several tables if it is wider than `width`. Every table begins with the columns 0 and
-    1, the number and the time of the evaluation. rows: cells with markup.
+    1, the number and the time of the evaluation.
     """
-    widths = [
-        max(cell_len(text) for text in (head, *(Text.from_markup(row[at]).plain for row in rows)))
-        for at, head in enumerate(heads)
-    ]
+    widths = [max(cell_len(text) for text in (head, *(row[at].plain for row in rows))) for at, head in enumerate(heads)]
     widths = [min(wide, DECISION) if head == "decision" else wide for head, wide in zip(heads, widths, strict=True)]
-    tables = [[0, 1]]
-    room = beside = width - sum(3 + wide for wide in widths[:2])
-    for at in range(2, len(heads)):
-        if 3 + widths[at] > room and len(tables[-1]) > 2:
-            tables.append([0, 1])
-            room = beside
-        tables[-1].append(at)
-        room -= 3 + widths[at]
-    return tables, room
+    tables, free = divide_columns(widths[2:], width - sum(3 + wide for wide in widths[:2]))
+    return [[0, 1, *(2 + at for at in table)] for table in tables], free
 
 
-def night_row(night: "EvaluatedNight | NightGroup", timeline: Timeline, *, wide: bool) -> list[str]:
+def night_row(night: "EvaluatedNight | NightGroup", timeline: Timeline, *, wide: bool) -> list[Text]:
     """Return the cells of a row: number, time, a value per system, the decision if `wide`, and the events.
 
     For a group of nights without an evaluation, all cells are empty except the time and a text about the group.
@@ -135,9 +123,9 @@ def night_row(night: "EvaluatedNight | NightGroup", timeline: Timeline, *, wide:
         cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
         cells += [decision_cell(night)] if wide else []
         happened = describe_night(night, timeline)
-        return [str(night.ordinal), format_moment(night.began)[5:], *cells, happened]
-    empty = [""] * (len(timeline.systems) + wide)
-    return ["", format_moment(night[0].began)[5:], *empty, format_night_group(night)]
+        return [Text(str(night.ordinal)), Text(format_moment(night.began)[5:]), *cells, happened]
+    empty = [Text() for _ in range(len(timeline.systems) + wide)]
+    return [Text(), Text(format_moment(night[0].began)[5:]), *empty, format_night_group(night)]
 
 
 def group_nights(timeline: Timeline) -> list["EvaluatedNight | NightGroup"]:
@@ -159,7 +147,7 @@ def group_nights(timeline: Timeline) -> list["EvaluatedNight | NightGroup"]:
     return groups
 
 
-def format_night_group(nights: "NightGroup") -> str:
+def format_night_group(nights: "NightGroup") -> Text:
     """Return a text about nights without an evaluation: ``3 nights same as 8, the last 11-11 02:00``.
 
     8 is the number of the evaluation that was reused. For failed nights: ``✗ could not run: …``.
@@ -168,13 +156,13 @@ def format_night_group(nights: "NightGroup") -> str:
     many = len(nights) > 1
     if isinstance(night, ReusedNight):
         same_text = f"same as {night.ordinal}"
-        return f"[dim]{len(nights)} nights {same_text}, the last {last}[/]" if many else f"[dim]{same_text}[/]"
+        return Text(f"{len(nights)} nights {same_text}, the last {last}" if many else same_text, "dim")
     head = f"✗ {len(nights)} nights could not run, the last {last}" if many else COULD_NOT_RUN
     sentence, arrow, remedy = night.reason_text.partition(" → ")
-    return f"[red]{head}: {escape(shorten(sentence, SHOWN) + arrow + remedy)}[/]"
+    return Text(f"{head}: {shorten(sentence, SHOWN)}{arrow}{remedy}", "red")
 
 
-def describe_night(night: EvaluatedNight, timeline: Timeline) -> str:
+def describe_night(night: EvaluatedNight, timeline: Timeline) -> Text:
     """Return the events of an evaluation: pending publication, drops, failed gates, and changed inputs and means.
 
     Without events the text is ``–``, but empty for the first evaluation.
@@ -182,16 +170,13 @@ def describe_night(night: EvaluatedNight, timeline: Timeline) -> str:
     drops = [f"{name} ({signed(night.since_last[name].difference)})" for name in night.dropped]
     noted = ""
     if night.acknowledged is not None:
-        noted = f" (acknowledged{': ' + escape(night.acknowledged[1]) if night.acknowledged[1] else ''})"
-    parts = ["[yellow]pending[/]"] if night.pending else []
-    parts += [f"[red]dropped: {escape(', '.join(drops))}[/]{noted}"] if drops else []
-    failed = escape(", ".join(night.failures)) or ("yes" if night.gate == "failed" else "")
-    parts += [f"[red]gate failed: {failed}[/]"] if failed else []
-    if changed := format_changed_inputs(night):
-        parts.append(escape(changed))
-    if mixed := format_mixed_change(night):
-        parts.append(escape(mixed))
-    return "; ".join(parts) or ("" if night is timeline.evaluations[0] else "–")
+        noted = f" (acknowledged{': ' + night.acknowledged[1] if night.acknowledged[1] else ''})"
+    parts = [Text("pending", "yellow")] if night.pending else []
+    parts += [Text.assemble((f"dropped: {', '.join(drops)}", "red"), noted)] if drops else []
+    failed = ", ".join(night.failures) or ("yes" if night.gate == "failed" else "")
+    parts += [Text(f"gate failed: {failed}", "red")] if failed else []
+    parts += [Text(text) for text in (format_changed_inputs(night), format_mixed_change(night)) if text]
+    return Text("; ").join(parts) if parts else Text("" if night is timeline.evaluations[0] else "–")
 
 
 def format_mixed_change(night: EvaluatedNight) -> str:
@@ -222,13 +207,13 @@ def format_changed_inputs(night: EvaluatedNight) -> str:
     return ", ".join([*others, *rankings])
 
 
-def decision_cell(night: EvaluatedNight) -> str:
+def decision_cell(night: EvaluatedNight) -> Text:
     """Return the decisions of an evaluation in one line: ``✗ do not ship new; ship newest``; empty without any."""
     groups = group_decisions(night.decisions)
     if not groups:
-        return ""
+        return Text()
     choice = groups[0][0]
-    return f"[{STYLES[choice.traits.tone] or 'default'}]{choice.mark} {escape(format_decisions(night.decisions))}[/]"
+    return Text(f"{choice.mark} {format_decisions(night.decisions)}", STYLES[choice.traits.tone] or "default")
 
 
 def latest_decisions(night: EvaluatedNight) -> Iterator[Text]:
@@ -283,28 +268,26 @@ def format_moment(began: str) -> str:
     return began[:16].replace("T", " ")
 
 
-def value_cell(night: EvaluatedNight, system: str, *, wide: bool) -> str:
+def value_cell(night: EvaluatedNight, system: str, *, wide: bool) -> Text:
     """Return the cell of a system in one night: its mean, and a mark for its verdict; empty without a value.
 
     If `wide`, a candidate's cell also has its difference; if not, a mark for its decision.
     """
     if system not in night.values:
-        return ""
+        return Text()
     text = format_plain(night.values[system])
     if system == night.baseline:
-        return text
+        return Text(text)
     conclusion, choice = None, night.decisions.get(system)
     if compared := night.compared.get(system):
         conclusion = compared.conclusion
         text += f" {signed(compared.difference)}" if wide else ""
-    marked = (
-        f"[{STYLES[conclusion.traits.tone] or 'default'}]{text} {MARKS[conclusion]}[/]"
-        if conclusion in MARKS
-        else f"{text}  "
-    )
+    marked = Text(f"{text}  ")
+    if conclusion in MARKS:
+        marked = Text(f"{text} {MARKS[conclusion]}", STYLES[conclusion.traits.tone] or "default")
     if wide:
         return marked
-    return f"{marked} [{STYLES[choice.traits.tone] or 'default'}]{choice.mark}[/]" if choice else f"{marked}  "
+    return Text.assemble(marked, *((" ", (choice.mark, STYLES[choice.traits.tone])) if choice else ("  ",)))
 
 
 def draw_sparkline(values: Sequence[float | None], scale: tuple[float, float]) -> str:

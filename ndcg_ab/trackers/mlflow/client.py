@@ -26,24 +26,9 @@ from ndcg_ab.report.bundle_files import PAGE
 from ndcg_ab.report.markdown import comparison_table, escape_text
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.temporary import temporary_folder
+from ndcg_ab.trackers.mlflow import values
 from ndcg_ab.trackers.mlflow.names import folder_name, metric_name, model_name
 from ndcg_ab.trackers.mlflow.store import ARTIFACTS, make_embedded_store
-from ndcg_ab.trackers.mlflow.values import (
-    COMPLETE,
-    EXPERIMENT_NOTE,
-    NOTE,
-    common_tags,
-    experiment_name,
-    experiment_note,
-    failed_night_tags,
-    parent_tags,
-    parent_values,
-    reuse_tags,
-    system_status,
-    system_tags,
-    system_values,
-    to_milliseconds,
-)
 from ndcg_ab.trackers.mlflow.views import view_tags
 
 prepare_environment()
@@ -70,9 +55,11 @@ def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
     with open_client(uri) as client:
         experiment_id = find_or_make_experiment(client, bundle.evaluation, uri)
         runs = find_runs(client, experiment_id, bundle)
-        complete = [run_id for run_id, tags in runs.items() if COMPLETE in tags]
+        complete = [run_id for run_id, tags in runs.items() if values.COMPLETE in tags]
         if complete:
-            news = {name: text for name, text in reuse_tags(bundle).items() if runs[complete[0]].get(name) != text}
+            news = {
+                name: text for name, text in values.reuse_tags(bundle).items() if runs[complete[0]].get(name) != text
+            }
             for name, text in news.items():  # that count the later nights with unchanged inputs and configuration
                 client.set_tag(complete[0], name, text)
             if news:
@@ -92,17 +79,20 @@ def log_failed_night(evaluation: Evaluation, night: FailedNight) -> None:
     uri = tracking_uri(evaluation)
     with open_client(uri) as client:
         experiment_id = find_or_make_experiment(client, evaluation, uri)
-        tags, began = failed_night_tags(evaluation, night), to_milliseconds(datetime.fromisoformat(night.began))
+        tags, began = (
+            values.failed_night_tags(evaluation, night),
+            values.to_milliseconds(datetime.fromisoformat(night.began)),
+        )
         which = f"tags.kind = '{tags['kind']}' and tags.bundle_key = '{tags['bundle_key']}'"
         if client.search_runs([experiment_id], which, max_results=1):
             return
         run_id = client.create_run(experiment_id, began, tags, night.headline).info.run_id
         client.set_terminated(run_id, "FAILED", began)
         if is_latest(client, experiment_id, began):
-            before = client.get_experiment(experiment_id).tags.get(NOTE, EXPERIMENT_NOTE)
+            before = client.get_experiment(experiment_id).tags.get(values.NOTE, values.EXPERIMENT_NOTE)
             others = [part for part in before.split("\n\n") if COULD_NOT_RUN not in part]
             failed = f"**{night.began[:10]} {escape_text(night.headline)}**"
-            client.set_experiment_tag(experiment_id, NOTE, "\n\n".join([failed, *others]))
+            client.set_experiment_tag(experiment_id, values.NOTE, "\n\n".join([failed, *others]))
 
 
 def is_latest(client: mlflow.MlflowClient, experiment_id: str, began: int) -> bool:
@@ -161,7 +151,7 @@ def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation,
 
     Raise InputError if the experiment is deleted, and TrackingError if the server is not an MLflow server.
     """
-    name = experiment_name(evaluation)
+    name = values.experiment_name(evaluation)
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
         store = store_file(uri)
@@ -187,15 +177,15 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     Return the id of the evaluation's run.
     """
     outcome = bundle.outcome
-    began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
-    tags = common_tags(bundle) | parent_tags(bundle)
+    began, ended = values.to_milliseconds(bundle.began), values.to_milliseconds(bundle.ended)
+    tags = values.common_tags(bundle) | values.parent_tags(bundle)
     name = f"{format_headline(outcome)} ({bundle.ordinal})"
     parent = client.create_run(experiment_id, began, tags, name).info.run_id
     parameters: dict[str, object] = {"alpha": outcome.alpha, "seed": outcome.seed, "resamples": outcome.resamples}
     parameters |= definition_parameters(outcome)
     client.log_batch(
         parent,
-        [Metric(key, value, ended, bundle.ordinal) for key, value in parent_values(bundle).items()],
+        [Metric(key, value, ended, bundle.ordinal) for key, value in values.parent_values(bundle).items()],
         [Param(key, str(value)) for key, value in parameters.items()],
     )
     client.log_inputs(parent, dataset_inputs(bundle))
@@ -207,7 +197,7 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     for doubled in set(find_runs(client, experiment_id, bundle)) - ours:
         client.delete_run(doubled)  # a request that was repeated since its answer was late
     client.set_terminated(parent, "FAILED" if outcome.gate == "failed" else "FINISHED", ended)
-    client.set_tag(parent, COMPLETE, "true")
+    client.set_tag(parent, values.COMPLETE, "true")
     return str(parent)
 
 
@@ -258,21 +248,21 @@ def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bun
     MLflow draws the lines of charts from the child runs. parent: the id of the evaluation's run. name: the system.
     """
     outcome = bundle.outcome
-    began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
-    tags = common_tags(bundle) | system_tags(outcome, name) | {"mlflow.parentRunId": parent}
+    began, ended = values.to_milliseconds(bundle.began), values.to_milliseconds(bundle.ended)
+    tags = values.common_tags(bundle) | values.system_tags(outcome, name) | {"mlflow.parentRunId": parent}
     run_id = client.create_run(experiment_id, began, tags, f"{name} {bundle.ordinal}").info.run_id
-    values = system_values(bundle, name)
+    numbers = values.system_values(bundle, name)
     digest = ranking_digest(bundle, name)
     version = next(system.version for system in bundle.evaluation.systems if system.name == name)
     parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}
     verdicts = [row.verdict for row in outcome.main if row.candidate == name]
     parameters["verdict"] = verdicts[0] if verdicts else "baseline"
     parameters |= definition_parameters(outcome)
-    metrics = [Metric(key, value, ended, bundle.ordinal) for key, value in values.items()]
+    metrics = [Metric(key, value, ended, bundle.ordinal) for key, value in numbers.items()]
     client.log_batch(run_id, metrics, [Param(key, value) for key, value in parameters.items()])
     client.log_inputs(run_id, dataset_inputs(bundle, name))
-    log_version(client, experiment_id, run_id, bundle, name, parameters["version"], values)
-    client.set_terminated(run_id, system_status(outcome, name), ended)
+    log_version(client, experiment_id, run_id, bundle, name, parameters["version"], numbers)
+    client.set_terminated(run_id, values.system_status(outcome, name), ended)
     return str(run_id)
 
 
@@ -293,12 +283,12 @@ def log_version(
     bundle: Bundle,
     system: str,
     version: str,
-    values: dict[str, float],
+    numbers: dict[str, float],
 ) -> None:
     """Log the version of a system, with its metric values, as an MLflow LoggedModel.
 
-    values: metric name -> value. A value is logged only if the model has none for the current judgments, because MLflow
-    shows only the first of several values on one dataset.
+    numbers: metric name -> value. A value is logged only if the model has none for the current judgments, because
+    MLflow shows only the first of several values on one dataset.
     """
     judgments = dataset_inputs(bundle, system)[0].dataset
     name = model_name(system, version)
@@ -311,12 +301,12 @@ def log_version(
     if model.status != LoggedModelStatus.READY:
         client.finalize_logged_model(model.model_id, "READY")
     logged = {metric.key for metric in model.metrics or [] if metric.dataset_digest == judgments.digest}
-    for key in (key for key in values if key not in logged):
+    for key in (key for key in numbers if key not in logged):
         client.log_metric(
             run_id,
             key,
-            values[key],
-            timestamp=to_milliseconds(bundle.ended),
+            numbers[key],
+            timestamp=values.to_milliseconds(bundle.ended),
             step=bundle.ordinal,
             dataset_name=judgments.name,
             dataset_digest=judgments.digest,
@@ -331,10 +321,10 @@ def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bun
     does not document the views.
     """
     try:
-        if not is_latest(client, experiment_id, to_milliseconds(max([bundle.began, *bundle.reused]))):
+        if not is_latest(client, experiment_id, values.to_milliseconds(max([bundle.began, *bundle.reused]))):
             return
         for tag, value in view_tags(bundle.outcome, bundle.key).items():
             client.set_experiment_tag(experiment_id, tag, value)
-        client.set_experiment_tag(experiment_id, NOTE, experiment_note(bundle))
+        client.set_experiment_tag(experiment_id, values.NOTE, values.experiment_note(bundle))
     except MlflowException as error:
         logging.getLogger(__name__).warning("MLflow views could not be saved: %s", first_sentence(error))
