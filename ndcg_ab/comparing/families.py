@@ -61,33 +61,23 @@ def make_families(
 def compare_all_queries(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
     """Return the comparisons over all queries: primary and secondary metrics, guardrails, and margins of the gate.
 
-    columns: from `metric_columns`.
+    Each guardrail and each metric with a margin in the gate has a one-sided test (non-inferiority) without adjustment.
+    In addition, all of these form one family of two-sided tests for harm. columns: from `metric_columns`. Raises
+    InputError if one of their differences is beyond the metric's declared range.
     """
     primary = [column for column in columns if column.metric in evaluation.metrics]
     secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
     guarded = [column for column in columns if column.metric in evaluation.guardrails]
     margins = evaluation.gate.not_worse if evaluation.gate else {}
     gated = [replace(column, smallest_effect=margins[column.metric]) for column in columns if column.metric in margins]
-    return [
-        *compare_columns(primary, evaluation, PRIMARY),
-        *compare_columns(secondary, evaluation, SECONDARY, exploratory=True),
-        *compare_margins(guarded, gated, evaluation),
-    ]
-
-
-def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> Iterator[Comparison]:
-    """Test guardrails and metrics with a margin in the gate: is a loss beyond the margin ruled out, and is harm shown?
-
-    Each column has a one-sided test (non-inferiority) without adjustment. In addition, all columns form one family of
-    two-sided tests for harm. guarded: the paired differences of the guardrails. gated: those of the metrics with a
-    margin in the gate. `smallest_effect` of a column is its margin. Raises InputError if a difference is beyond the
-    metric's declared range.
-    """
     refuse_beyond_range([*guarded, *gated], evaluation)
     rows = check_guardrails([*guarded, *gated], **family_test_settings(evaluation))
+    compared = compare_columns(primary, evaluation, PRIMARY)
+    compared += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
     for family, part in ((GUARDRAILS, rows[: len(guarded)]), (GATE, rows[len(guarded) :])):
         size = sum(row.p_value is not None for row in part)
-        yield from (replace(row, family=family, family_size=size) for row in part)
+        compared += [replace(row, family=family, family_size=size) for row in part]
+    return compared
 
 
 def family_test_settings(evaluation: Evaluation) -> dict[str, Any]:

@@ -215,26 +215,18 @@ def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
             continue
         try:
             bundle = read_bundle(folder)
+            is_moved = bundle.ordinal in database.ordinals(past)
+            if is_moved:
+                bundle = dataclasses.replace(bundle, ordinal=database.next_ordinal(past))
             if bundle.key not in entered:  # else a copy
-                add_bundle_to_history(past, bundle)
+                with past.transaction():
+                    bundle.add_to_history(past)
+                    if is_moved:
+                        bundle.write()
             entered.add(bundle.key)
         except UNREADABLE as error:
             warn_unreadable(folder, error)
         (folder / LOCK).unlink(missing_ok=True)
-
-
-def add_bundle_to_history(past: GrowingDatabase, bundle: Bundle) -> None:
-    """Add the rows of a finished bundle to the history.
-
-    If another bundle has its ordinal, the bundle gets the next free ordinal, and bundle.json is written again.
-    """
-    with past.transaction():
-        moved = bundle.ordinal in database.ordinals(past)
-        if moved:
-            bundle = dataclasses.replace(bundle, ordinal=database.next_ordinal(past))
-        bundle.add_to_history(past)
-        if moved:
-            bundle.write()
 
 
 def warn_unreadable(folder: Path, error: Exception) -> None:

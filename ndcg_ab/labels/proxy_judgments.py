@@ -188,7 +188,11 @@ def add_proxy_corrections(
     def correct(row: Comparison) -> ProxyCorrected | None:
         key = (row.metric, row.candidate)
         if log is None:
-            corrected = correct_difference(restrict_column(careful[key], judged), proxy[key], judged, row.alpha)
+            own = careful[key]
+            kept = [index for index, query_id in enumerate(own.query_ids) if query_id in judged]
+            ids, differences = tuple(own.query_ids[index] for index in kept), np.asarray(own.differences)[kept]
+            own = replace(own, query_ids=ids, differences=differences, baseline_values=None)
+            corrected = correct_difference(own, proxy[key], judged, row.alpha)
             return corrected and replace(corrected, seen_queries=seen_count)
         known = dict(zip(proxy[key].query_ids, np.asarray(proxy[key].differences).tolist(), strict=True))
         drawn = np.array([known[query_id] for query_id in careful[key].query_ids], dtype=np.float64)
@@ -199,18 +203,6 @@ def add_proxy_corrections(
         for row in compared
     ]
     return corrected_rows, check_randomness(proxy, judged) if proxy and log is None else []
-
-
-def restrict_column(column: Column, query_ids: Collection[str]) -> Column:
-    """Return a column of paired differences, without weights and clusters, restricted to some queries.
-
-    The result has no baseline values.
-    """
-    indices = [index for index, query_id in enumerate(column.query_ids) if query_id in query_ids]
-    kept_ids = tuple(column.query_ids[index] for index in indices)
-    return replace(
-        column, query_ids=kept_ids, differences=np.asarray(column.differences)[indices], baseline_values=None
-    )
 
 
 def check_randomness(proxy: ProxyColumns, judged: frozenset[str]) -> list[Finding]:

@@ -212,7 +212,12 @@ def finding_lines(outcome: Outcome) -> list[Line]:
         for (severity, code, about), group in groups.items()
         for text in format_finding_group(code, about, group, systems)
     ]
-    return [*lines, *(Line("note", text) for text in format_ignored(outcome.findings))]
+    ignored = Counter(finding.code for finding in outcome.findings if finding.severity == "ignored")
+    if number := ignored.total():
+        each = ", ".join(f"{code} {count}" if count > 1 else code for code, count in ignored.items())
+        are = "finding is" if number == 1 else "findings are"
+        lines.append(Line("note", f"{number} {are} ignored, as the configuration says: {each}"))
+    return lines
 
 
 # code -> what its findings are grouped by, of the metric that each is about
@@ -221,16 +226,6 @@ ABOUT: dict[str, Callable[[str], str]] = {
     "judged_differs": lambda metric: words.judged_label(make_metric(metric)),
     "different_depths": lambda metric: "",
 }
-
-
-def format_ignored(findings: Sequence[Finding]) -> list[str]:
-    """Return one line with the number of ignored findings by code, in a list; empty if no finding is ignored."""
-    counts = Counter(finding.code for finding in findings if finding.severity == "ignored")
-    if not counts:
-        return []
-    number = counts.total()
-    each = ", ".join(f"{code} {count}" if count > 1 else code for code, count in counts.items())
-    return [f"{number} finding{'s are' if number > 1 else ' is'} ignored, as the configuration says: {each}"]
 
 
 def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list[Finding]]:

@@ -162,7 +162,7 @@ def format_means(outcome: Outcome, row: Comparison) -> str:
     means = {each.system_id: format_plain(each.mean) for each in outcome.systems if each.metric == row.metric}
     relative = row.descriptive.relative if row.descriptive else None
     share = "" if relative is None else f", {100 * relative:+.1f} %"
-    figure = f"{signed(row.difference)} {format_shared_queries(outcome, row)}".rstrip()
+    figure = f"{signed(row.difference)} {words.format_shared_queries(outcome, row)}".rstrip()
     between = f"{means[row.candidate]} against {means[row.baseline]} ({figure}{share})"
     return f": a mean of {between}; better on {queries_text(row.wins)}, {others}"
 

@@ -140,7 +140,11 @@ def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
     parts = [f"### {' · '.join(lines) or 'Nothing is compared'}"]
     parts += [f"> **{escape_text(' · '.join(doubt.texts))}**" for doubt in answer.doubts]
     if answer.candidates:
-        parts.append(format_table(["", "candidate", "decision", "why"], decision_rows(answer)))
+        rows = []
+        for each in answer.candidates:
+            decision = f"**{each.choice.words.replace(' ', TOGETHER)}**"
+            rows.append([each.choice.mark, escape_text(each.name), decision, escape_text(each.reason)])
+        parts.append(format_table(["", "candidate", "decision", "why"], rows))
     if answer.gate:
         parts.append(escape_text(answer.gate))
     if outcome.failures:
@@ -154,12 +158,6 @@ def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
     if beside := [lines for metric in outcome.metrics for lines in notes_on_metric(outcome, metric)]:
         parts.append(format_items(beside))
     return parts
-
-
-def decision_rows(answer: Answer) -> Iterator[list[str]]:
-    for candidates in answer.candidates:
-        decision = f"**{candidates.choice.words.replace(' ', TOGETHER)}**"
-        yield [candidates.choice.mark, escape_text(candidates.name), decision, escape_text(candidates.reason)]
 
 
 def matrix_rows(answer: Answer) -> Iterator[list[str]]:

@@ -148,7 +148,14 @@ def decide(
         return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*list_verdicts(turned), *open_costs, *few_judged]))
     if open_costs:
         return Decision(candidate, Choice.MEASURE_MORE, "; ".join(open_costs))
-    return Decision(candidate, *decide_by_primary(primary))
+    better = [row for row in primary if state_despite_unjudged(row).is_gain]
+    if enough := [row for row in better if state_despite_unjudged(row) is State.BETTER_BY_MORE]:
+        return Decision(candidate, Choice.SHIP, "; ".join(list_verdicts(enough)))
+    if better:
+        return Decision(candidate, Choice.SHIP_IF_CHEAP, "; ".join(list_verdicts(better)))
+    reason = "; ".join(list_verdicts([row for row in primary if measured_state(row) is not State.SAME]))
+    same = f"every query has the same value on {' or '.join(row.metric for row in primary)}"
+    return Decision(candidate, Choice.NOTHING_CHANGED, reason or same)
 
 
 def measured_state(row: Comparison) -> State:
@@ -171,24 +178,6 @@ def can_be_reversed(row: Comparison) -> bool:
     If the effect of unjudged results is unknown, they are assumed to reverse it. False for an undecided comparison.
     """
     return not measured_state(row).is_undecided and state_despite_unjudged(row).is_undecided
-
-
-def decide_by_primary(rows: Sequence[Comparison]) -> tuple[Choice, str]:
-    """Return a decision and its reason from the primary comparisons of one candidate.
-
-    The caller makes sure that no comparison shows harm and none is undecided. The decision is to ship, to ship if
-    cheap, or "nothing changed".
-    """
-    better = [row for row in rows if state_despite_unjudged(row).is_gain]
-    enough = [row for row in better if state_despite_unjudged(row) is State.BETTER_BY_MORE]
-    differing = [row for row in rows if measured_state(row) is not State.SAME]
-    if enough:
-        return Choice.SHIP, "; ".join(list_verdicts(enough))
-    if better:
-        return Choice.SHIP_IF_CHEAP, "; ".join(list_verdicts(better))
-    if differing:
-        return Choice.NOTHING_CHANGED, "; ".join(list_verdicts(differing))
-    return Choice.NOTHING_CHANGED, f"every query has the same value on {' or '.join(row.metric for row in rows)}"
 
 
 def list_verdicts(rows: Sequence[Comparison]) -> Iterator[str]:

@@ -80,7 +80,10 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> Iter
         results = [Result(*row) for row in zip(*columns, strict=True)]
         explained = tuple(explain(metric, results, grades, highest) for metric in evaluation.metric_list)
         for explanation in explained:
-            compare_with_sql(engine, explanation, name, query_id)
+            where = {"system_id": name, "query_id": query_id, "metric_id": explanation.metric.hash}
+            rows = engine.rows("query_score", ("value",), where=where)
+            about = f"query {query_id!r}, system {name}, metric {explanation.metric.name}"
+            refuse_disagreement(about, rows[0][0] if rows else None, explanation.value)
         first, *others = evaluation.metric_list
         ways = tuple(tuple(steps(first, other, results, grades, highest)) for other in others)
         yield SystemExplanation(name, explained, ways)
@@ -107,10 +110,3 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
     ranks = {name: [rank._asdict() for rank in ranking] for name, ranking in rankings.items()}
     metric: dict[str, Any] = encode(explanation.metric)
     return metric | {"value": explanation.value, "because": explanation.because} | ranks
-
-
-def compare_with_sql(engine: Engine, explanation: Explanation, system_id: str, query_id: str) -> None:
-    where = {"system_id": system_id, "query_id": query_id, "metric_id": explanation.metric.hash}
-    rows = engine.rows("query_score", ("value",), where=where)
-    about = f"query {query_id!r}, system {system_id}, metric {explanation.metric.name}"
-    refuse_disagreement(about, rows[0][0] if rows else None, explanation.value)

@@ -178,7 +178,11 @@ def find_documents_to_judge(
     best: dict[Document, dict[str, Any]] = {}  # of each document the comparison that it moves furthest
     for document, effect in sorted(effects, key=lambda each: (-each[1]["effect"], each[0])):
         best.setdefault(document, effect)
-    of_drawn = list_unjudged(engine, evaluation) if sampling.log else []
+    unjudged: Ranks = defaultdict(dict)  # of drawn queries that have no judgment yet
+    first_results = ("query_id", "doc_id", "system_id", "rank")
+    for query_id, doc_id, system, rank in engine.rows("first_result", first_results) if sampling.log else ():
+        unjudged[query_id, doc_id][system] = rank
+    of_drawn = make_rows(unjudged, engine, evaluation)
     chosen = list(best)[: max(0, count - len(of_drawn))]
     ranks = read_ranks(results, metric, evaluation, chosen)
     by_id = {(row.query_id, row.doc_id): row for row in make_rows(ranks, engine, evaluation)}
@@ -260,14 +264,6 @@ def list_documents(
             ranks_of = ranks[query_id, doc_id]
             ranks_of[system] = min(rank, ranks_of.get(system, rank))
     return tuple(make_rows(ranks, engine, evaluation))
-
-
-def list_unjudged(engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
-    """Return the documents to judge for drawn queries that have no judgment yet."""
-    ranks: Ranks = defaultdict(dict)
-    for query_id, doc_id, system, rank in engine.rows("first_result", ("query_id", "doc_id", "system_id", "rank")):
-        ranks[query_id, doc_id][system] = rank
-    return make_rows(ranks, engine, evaluation)
 
 
 def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJudge]:

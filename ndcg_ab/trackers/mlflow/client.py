@@ -252,7 +252,8 @@ def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bun
     tags = values.common_tags(bundle) | values.system_tags(outcome, name) | {"mlflow.parentRunId": parent}
     run_id = client.create_run(experiment_id, began, tags, f"{name} {bundle.ordinal}").info.run_id
     numbers = values.system_values(bundle, name)
-    digest = ranking_digest(bundle, name)
+    ranked = [row for row in bundle.inputs if row["kind"] in ("ranking", "scores")]
+    digest = next((row["digest"] for row in ranked if row["name"] == name), ranked[0]["digest"])
     version = next(system.version for system in bundle.evaluation.systems if system.name == name)
     parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}
     verdicts = [row.verdict for row in outcome.main if row.candidate == name]
@@ -264,16 +265,6 @@ def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bun
     log_version(client, experiment_id, run_id, bundle, name, parameters["version"], numbers)
     client.set_terminated(run_id, values.system_status(outcome, name), ended)
     return str(run_id)
-
-
-def ranking_digest(bundle: Bundle, system: str) -> str:
-    """Return the digest of a system's ranking or scores.
-
-    If the inputs contain no ranking or scores of the system, return the digest of the first ranking or scores.
-    """
-    rows = [row for row in bundle.inputs if row["kind"] in ("ranking", "scores")]
-    digests = [row["digest"] for row in rows if row["name"] == system] or [row["digest"] for row in rows]
-    return str(digests[0])
 
 
 def log_version(
