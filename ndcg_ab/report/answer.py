@@ -50,14 +50,8 @@ COMMANDS = {
 }
 OVERTURNING = ("looks_clustered", "few_judged", "judged_differs")  # warnings that more often change a verdict
 # Findings with one cause share a line, which the first of them begins.
-CAUSES = {
-    "few_judged": "unjudged results",
-    "judged_differs": "unjudged results",
-    "labels_favour": "unjudged results",
-    "unanswered_query": "short rankings",
-    "different_depths": "short rankings",
-    "few_queries": "short rankings",
-}
+CAUSES = dict.fromkeys(("few_judged", "judged_differs", "labels_favour"), "unjudged results")
+CAUSES |= dict.fromkeys(("unanswered_query", "different_depths", "few_queries"), "short rankings")
 
 
 @dataclass(frozen=True)

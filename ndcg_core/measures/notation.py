@@ -38,37 +38,21 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 """Name of a tool -> the choices of the metrics that compute the same numbers (docs/presets.md)."""
 
-# As trec_eval, ir_measures, ranx, pytrec_eval and papers have it, in small letters -> the measure here.
+# The measure here -> its names in trec_eval, ir_measures, ranx, pytrec_eval and papers, in small letters.
 # The value of a query is that of the tool, but where trec_eval takes scores for equal that differ in their last digits
 # alone (it compares 32-bit floats); a query without anything relevant is left out of our mean, and scores 0 in its.
-BUILTIN_NAMES = {
-    "p": "precision",
-    "prec": "precision",
-    "set_p": "precision",
-    "r": "recall",
-    "set_recall": "recall",
-    "mrr": "rr",
-    "recip_rank": "rr",
-    "reciprocal_rank": "rr",
-    "mean_reciprocal_rank": "rr",
-    "ndcg_cut": "ndcg",
-    "mean_ndcg": "ndcg",
-    "success": "accuracy",
-    "hit": "accuracy",
-    "hits": "accuracy",
-    "hit_rate": "accuracy",
-    "hitrate": "accuracy",
-    "hit_ratio": "accuracy",
-    "hr": "accuracy",
-    "map": "ap",
-    "map_cut": "ap",
-    "average_precision": "ap",
-    "mean_average_precision": "ap",
-    "r_prec": "rprec",
-    "r_precision": "rprec",
-    "inf_ap": "infap",
-    "b_pref": "bpref",
+NAMES_ELSEWHERE = {
+    "precision": ("p", "prec", "set_p"),
+    "recall": ("r", "set_recall"),
+    "rr": ("mrr", "recip_rank", "reciprocal_rank", "mean_reciprocal_rank"),
+    "ndcg": ("ndcg_cut", "mean_ndcg"),
+    "accuracy": ("success", "hit", "hits", "hit_rate", "hitrate", "hit_ratio", "hr"),
+    "ap": ("map", "map_cut", "average_precision", "mean_average_precision"),
+    "rprec": ("r_prec", "r_precision"),
+    "infap": ("inf_ap",),
+    "bpref": ("b_pref",),
 }
+BUILTIN_NAMES = {name: measure for measure, names in NAMES_ELSEWHERE.items() for name in names}
 # What ir_measures calls a choice -> the choice here: AP(rel=2)@100 and RBP(p=0.9) are read as they are.
 CHOICE_SYNONYMS = {"rel": "relevant_from", "p": "persistence"}
 # Not computed here -> its name in words, and the nearest that is.

@@ -9,6 +9,7 @@ import base64
 import functools
 import hashlib
 import inspect
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,10 +27,10 @@ from ndcg_ab.report.page.block import NOTHING, fit_block
 from ndcg_ab.report.page.data import MovedQuery, PageData, largest_moves, verdict_colour
 from ndcg_ab.report.terminal.reference import read_terms
 from ndcg_ab.report.words import deciding_interval, format_confidence_level, format_verdict
-from ndcg_ab.results import numbers
+from ndcg_ab.results import numbers, wording
 from ndcg_ab.results.codec import decode
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import GUARDRAILS, MAIN, PAIRS, fully_judged_difference
+from ndcg_ab.results.wording import GUARDRAILS, MAIN, PAIRS
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -86,10 +87,10 @@ def template_environment() -> "Environment":
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    for module in (words, numbers, sections, over_time, explanations):
+    for module in (words, numbers, wording, sections, over_time, explanations, sys.modules[__name__]):
         environment.globals |= dict(inspect.getmembers(module, inspect.isfunction))
     environment.globals["terms"] = MarkdownIt("commonmark", {"html": False}).enable("table").render(read_terms())
-    environment.globals |= {each.__name__: each for each in OF_TEMPLATES} | {"codes": CODES, "many": MANY}
+    environment.globals |= {"codes": CODES, "many": MANY}
     names = {
         "signed": numbers.signed,
         "plain": numbers.format_plain,
@@ -245,10 +246,3 @@ def query_address(query_id: str, candidate: str) -> str:
 def card_colour(row: Comparison) -> str:
     """Return the colour class of a difference on a candidate's card: that of the verdict, empty for a guardrail."""
     return "" if row.family == GUARDRAILS else verdict_colour(row.conclusion)
-
-
-# What templates call by its name, beside the functions of words, numbers, sections, over_time and explanations.
-OF_TEMPLATES = (
-    *(card_colour, format_count, format_document_counts, format_moment, fully_judged_difference),
-    *(largest_extent, split_verdict, interval_marks, verdict_colour),
-)
