@@ -79,11 +79,7 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
         rows["pulled_metric"][metric.hash] = metric_row(metric, position)
         if isinstance(metric, ExternalMetric):
             continue
-        order: dict[str, Any] = {
-            "ties": metric.ties,
-            "score_precision": metric.score_precision,
-            "unjudged": metric.unjudged,
-        }
+        order = {name: getattr(metric, name) for name in ("ties", "score_precision", "unjudged")}
         order["least_grade"] = 0.0 if metric.negative == "unjudged" else None
         rows["pulled_rank_rule"][rank_rule(metric)] = {"rank_rule": rank_rule(metric)} | order
         if (twin := rank_rule(keep_unjudged_results(metric))) != rank_rule(metric):  # for what unjudged results mean
@@ -105,23 +101,15 @@ def metric_row(metric: Metric, position: int) -> dict[str, Any]:
     """Return the row of `pulled_metric` for a metric; for a metric of another tool, all choices are null."""
     if isinstance(metric, ExternalMetric):  # every choice is null, and the SQL computes nothing of it
         return {"metric_id": metric.hash, "position": position, "name": metric.name, "measure": metric.source_name}
-    rule = gain_rule(metric)
-    return {
+    same = ("name", "measure", "cutoff", "recall_depth", "max_grade", "ideal_cut", "unanswered", "no_relevant")
+    return {name: getattr(metric, name) for name in same} | {
         "metric_id": metric.hash,
         "position": position,
-        "name": metric.name,
-        "measure": metric.measure,
-        "cutoff": metric.cutoff,
         "rank_rule": rank_rule(metric),
-        "gain_rule": rule,
+        "gain_rule": gain_rule(metric),
         "relevance_rule": relevance_rule(metric),
         "discount_rule": discount_rule(metric),
         "ideal": metric.effective_ideal,
-        "recall_depth": metric.recall_depth,
-        "max_grade": metric.max_grade,
-        "ideal_cut": metric.ideal_cut,
-        "unanswered": metric.unanswered,
-        "no_relevant": metric.no_relevant,
     }
 
 

@@ -192,8 +192,7 @@ def definition_lines(metric: Metric) -> Iterator[str]:
         value = getattr(metric, choice)
         if value is None:
             continue
-        meanings = VALUE_MEANINGS.get(choice, {})
-        meaning = TABLE_MEANING if isinstance(value, tuple) else meanings.get(value)
+        meaning = TABLE_MEANING if isinstance(value, tuple) else VALUE_MEANINGS.get((choice, value))
         yield f"{choice} = {choice_text(value)}" + (f": {meaning}" if meaning else "")
 
 

@@ -118,7 +118,7 @@ def lists_content() -> dict[str, Any]:
                 "needs": required_choice(choice),
                 "default": DEFAULTS[choice],
                 "values": [
-                    {"value": value, "meaning": VALUE_MEANINGS[choice][value]} for value in VALUES.get(choice, ())
+                    {"value": value, "meaning": VALUE_MEANINGS[choice, value]} for value in VALUES.get(choice, ())
                 ],
             }
             for choice in CHOICES
@@ -148,7 +148,7 @@ def list_choices() -> Iterator[str]:
         yield from wrap_beside(f"  {choice}", CHOICE_MEANINGS[choice] + condition, 25)
         for value in VALUES.get(choice, ()):
             mark = "*" if value == DEFAULTS[choice] else " "
-            yield from wrap_beside(f"  {mark} {value}", VALUE_MEANINGS[choice][value], 25)
+            yield from wrap_beside(f"  {mark} {value}", VALUE_MEANINGS[choice, value], 25)
         if choice == "gain":
             yield from wrap_beside("    {grade:gain, …}", TABLE_MEANING, 25)
     yield ""
@@ -221,8 +221,5 @@ def format_choice(metric: Metric, choice: str) -> str:
 
 
 def explain_choice(metric: Metric, choice: str) -> str:
-    value = getattr(metric, choice)
-    if isinstance(value, tuple):
-        return CHOICE_MEANINGS[choice]
-    values = VALUE_MEANINGS.get(choice)
-    return f"{CHOICE_MEANINGS[choice].removesuffix(' …')}: {values[value]}" if values else CHOICE_MEANINGS[choice]
+    meaning = VALUE_MEANINGS.get((choice, getattr(metric, choice)))
+    return f"{CHOICE_MEANINGS[choice].removesuffix(' …')}: {meaning}" if meaning else CHOICE_MEANINGS[choice]

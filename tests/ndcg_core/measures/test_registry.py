@@ -71,7 +71,8 @@ def test_what_is_in_force(
 def test_every_measure_choice_and_value_has_its_words_in_order() -> None:
     assert list(MEASURE_MEANINGS) == list(MEASURES)
     assert set(CHOICE_MEANINGS) == {field.name for field in fields(Metric)} - {"measure"}
-    assert {choice: tuple(values) for choice, values in VALUE_MEANINGS.items()} == definitions.VALUES
+    values = [(choice, each) for choice, values in definitions.VALUES.items() for each in values]
+    assert list(VALUE_MEANINGS) == values
 
 
 def test_traits_by_hand() -> None:
