@@ -263,20 +263,24 @@ def test_both_stores_come_to_the_same(
     case: str, folder: Path, tmp_path: Path, in_memory: Callable[[str], tuple[Outcome, Any]]
 ) -> None:
     outcome, inputs = in_memory(case)
-    kept = read_bundle(undrawn(configured(case, folder, tmp_path / "out")).bundle)
+    said: list[str] = []
+    kept = read_bundle(undrawn(configured(case, folder, tmp_path / "out"), say=said.append).bundle)
     assert kept.outcome.to_json() == outcome.to_json()
+    assert ("score by the proxy judgments" in said) == bool(CASES[case].get("cheap_judgments"))
     told = ("name", "kind", "version", "rows", "digest")
     assert [[row[key] for key in told] for row in kept.inputs] == [[row[key] for key in told] for row in inputs]
 
 
 @pytest.mark.slow
 def test_each_judgment_is_kept_with_who_gave_it_and_where(folder: Path, tmp_path: Path) -> None:
-    case = "several judges, more judgments, sources among the systems"
-    with open_tables(undrawn(configured(case, folder, tmp_path)).bundle / bundles.TABLES) as tables:
-        kept = tables.rows(
+    case, said = "several judges, more judgments, sources among the systems", list[str]()
+    kept = undrawn(configured(case, folder, tmp_path), say=said.append)
+    assert "score by each judge" in said
+    with open_tables(kept.bundle / bundles.TABLES) as tables:
+        rows = tables.rows(
             "pulled_single_judgment", ("grade", "judge", "source", "file"), where={"query_id": "q00", "doc_id": "c"}
         )
-    assert sorted(kept, key=str) == [
+    assert sorted(rows, key=str) == [
         (0.0, "ann", "old", "judges.csv"),
         (1.0, "bob", "old", "judges.csv"),
         (2.0, "more.csv", None, "more.csv"),

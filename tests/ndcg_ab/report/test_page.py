@@ -501,6 +501,12 @@ class TestBlock:
 
 @pytest.mark.slow
 class TestInputs:
+    def test_what_has_many_rows_has_no_digest_where_nothing_is_kept(self, tmp_path: Path) -> None:
+        with DuckDBEngine() as engine:
+            store = evaluate(small(tmp_path, queries={"file": "queries.tsv"}), engine)[1]
+        digests = {row["name"]: row["digest"] for row in store.describe_inputs(digested=50)}
+        assert digests["judgments.qrels"] is None and digests["queries.tsv"]
+
     def test_documents_that_are_gone_cost_their_titles_alone(self, tmp_path: Path) -> None:
         evaluation = small(tmp_path, documents={"file": "documents.tsv"})
         with DuckDBEngine() as engine:

@@ -99,13 +99,6 @@ def parts(values: NDArray[np.float64], old: list[float], new: list[float]) -> Sp
     return found
 
 
-def test_by_hand() -> None:
-    """One query, by hand: 0.2 becomes 0.9; the ranking alone gives 0.5, the judgments alone 0.4."""
-    found = parts(scores((0.2, 0.4, 0.5, 0.9)), [1], [1])
-    assert (found.before, found.now) == (0.2, 0.9)
-    assert found.parts == pytest.approx(((0.3 + 0.5) / 2, (0.2 + 0.4) / 2, 0.0), abs=1e-15)
-
-
 def test_only_queries_that_came_or_went_stand_behind_the_set() -> None:
     """The others count for more or less than before, but alike."""
     values = scores(*[(value, value, value, value) for value in (0.1, 0.5, 0.9)], (0.3, NONE, NONE, NONE))

@@ -242,3 +242,13 @@ def test_not_worse_as_a_one_sided_t_test() -> None:
     differences = [0.1, -0.2, 0.3, 0.05, -0.1]
     expected = scipy.stats.ttest_1samp(differences, -0.05, alternative="greater").pvalue
     assert not_worse_p_value(compute_moments(differences), 0.05) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mean", "equivalent", "not_worse"),
+    [(0.2, 1.0, 0.0), (0.05, 0.0, 0.0), (-0.05, 0.0, 0.0), (-0.2, 1.0, 1.0), (0.1, 1.0, 0.0), (-0.1, 1.0, 1.0)],
+)
+def test_differences_that_do_not_vary(mean: float, equivalent: float, not_worse: float) -> None:
+    of = Moments(9, mean, 0.0, 8)
+    assert equivalence_p_value(of, 0.1) == equivalent
+    assert not_worse_p_value(of, 0.1) == not_worse

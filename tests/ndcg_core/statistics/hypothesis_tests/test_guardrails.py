@@ -1,5 +1,6 @@
 """Guardrails: what few queries and rare harm can show, the words for it, and Student's t where no range is known."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -53,6 +54,15 @@ def test_what_a_guardrail_says(differences: list[float], verdict: str, notes: tu
     assert len(own) == len(notes)
 
 
+def test_guardrails_are_not_adjusted_and_count_what_is_tested() -> None:
+    alone = guard(around_mean(-0.01), 0.2)
+    columns = [column(around_mean(-0.01), 0.2), column(around_mean(-0.2), 0.01, "bad"), column([0.1], 0.01, "short")]
+    first, _, short = check_guardrails(columns)
+    assert {(row.seed, row.resamples) for row in check_guardrails(columns, seed=7, resamples=500)} == {(7, 500)}
+    assert first == dataclasses.replace(alone, family_size=2, reach=first.reach), "harm is looked for in all of them"
+    assert (short.p_value, short.family_size) == (None, 2)
+
+
 def test_weights_and_clusters_need_more() -> None:
     weights = [1.0 + index % 3 for index in range(300)]
     weighted = guard([0.0] * 300, 0.01, weights=weights)
@@ -100,12 +110,10 @@ def test_without_a_range_it_is_the_t_test(mean: float, margin: float, verdict: s
     assert (found.needed, found.notes[0]) == (None, UNKNOWN)
 
 
-@pytest.mark.parametrize("loss", [1.0, math.inf])
-def test_shown_to_be_worse(loss: float) -> None:
-    rng = np.random.default_rng(8)
-    values = rng.normal(-0.2, 0.1, 60)
-    assert "shown to be worse than 0.01" in guard(values, 0.01, largest_loss=loss).notes
-    assert "shown to be worse than 0.01" not in guard(values + 0.185, 0.01, largest_loss=loss).notes
+def test_a_t_test_at_another_alpha() -> None:
+    margin = 0.01 + stats.t.ppf(0.99, 25) * 0.02
+    for more, verdict in ((1e-6, Verdict.NOT_WORSE), (-1e-6, Verdict.MAY_BE_WORSE)):
+        assert guard(around_mean(-0.01), margin + more, alpha=0.01, largest_loss=math.inf).conclusion is verdict
 
 
 # ---- harm that is shown, and how many queries settle what is open

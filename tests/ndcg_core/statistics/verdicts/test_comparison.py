@@ -125,7 +125,29 @@ def test_no_columns_no_comparisons() -> None:
     assert compare_family([]) == []
 
 
+def test_alpha_decides_and_sets_the_level_of_the_interval() -> None:
+    differences = [0.1, 0.2, 0.3, 0.1, 0.2, 0.3, 0.1, -0.1]  # 5 patterns and their mirrors reach the sum
+    strict, lenient = compare(differences, alpha=0.02), compare(differences, alpha=10 / 256)
+    assert strict.p_value == lenient.p_value == 10 / 256
+    assert strict.verdict.startswith("undecided")
+    assert lenient.verdict == "improved"
+    low, high = np.array([strict.low, lenient.low]), np.array([strict.high, lenient.high])
+    assert (high - low)[0] > (high - low)[1]
+    assert (strict.mde or 0) > (lenient.mde or 0)
+
+
 # ---- verdicts, notes and settings
+
+
+def test_the_verdict_follows_the_adjusted_p() -> None:
+    columns = [column([0.1] * 6 + [0.0] * 34)]  # p = 2 / 64
+    columns += [column(differing(40, seed, shift=0), f"system {seed}") for seed in range(20)]
+    alone, among = compare_family(columns[:1])[0], compare_family(columns)[0]
+    assert alone.verdict == "improved"
+    assert among.p_value == alone.p_value == 1 / 32
+    assert among.p_adjusted is not None
+    assert among.p_adjusted > 0.05
+    assert among.verdict.startswith("undecided")
 
 
 @pytest.mark.parametrize(("alpha", "least"), [(0.05, 6), (2**-5, 6), (0.03, 7), (0.01, 8), (0.001, 11), (0.5, 6)])
@@ -141,6 +163,11 @@ def test_fewer_differing_queries_than_could_reach_alpha_are_not_testable(alpha: 
 def test_the_effect_is_readable_at_any_size(scale: float, text: str) -> None:
     comparison = compare([0.3 * scale, -0.3 * scale] * 15)
     assert comparison.verdict == f"undecided (MDE {text})"
+
+
+@pytest.mark.parametrize(("queries", "notes"), [(29, ("small sample",)), (30, ())])
+def test_the_note_on_small_samples_counts_differing_queries(queries: int, notes: tuple[str, ...]) -> None:
+    assert compare([*differing(queries, seed=3, shift=0.2), *[0.0] * 50]).notes == notes
 
 
 def test_the_note_on_monte_carlo_error_near_alpha() -> None:
