@@ -1,14 +1,14 @@
 """Run an evaluation as a Prefect flow, with a task for each part of a stage.
 
-The work and its order are defined in `ndcg_ab.pipeline`. Tasks have no arguments, because Prefect would inspect them.
+The work and its order are defined in `ndcg_ab.pipeline` and `ndcg_ab.runs`. Tasks have no arguments, because Prefect
+would inspect them.
 (No postponed annotations here: Prefect cannot resolve them for the models in a served flow's parameters.)
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from prefect import flow, task
@@ -17,9 +17,8 @@ from prefect.settings import PREFECT_LOGGING_EXTRA_LOGGERS
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import censor_logs, redacted_error
-from ndcg_ab.pipeline import Context, Stage, run_stages, stages
-from ndcg_ab.runs import stages as keeping
-from ndcg_ab.runs.run import is_worth_retrying, log_failed_night, open_run, record_errors_as_pending
+from ndcg_ab.pipeline import Context, Stage
+from ndcg_ab.runs.run import is_worth_retrying, log_failed_night, open_run, perform_remaining_stages
 
 from .flow_page import flow_run_name, report_to_prefect
 
@@ -67,27 +66,6 @@ def hide_secrets_in_errors() -> Iterator[None]:
         raise safe_error from None
 
 
-def make_task_runner(*chosen: Stage) -> Callable[[Context], None]:
-    """Return a function that runs the unfinished parts of the chosen stages, each part as a Prefect task."""
-    return partial(run_stages, stages=chosen, call=perform_as_task)
-
-
-pull_queries = make_task_runner(stages.PULL_QUERIES)
-pull_judgments = make_task_runner(stages.PULL_JUDGMENTS, stages.PULL_PROXY)
-pull_scores = make_task_runner(stages.PULL_SCORES)
-pull_rankings = make_task_runner(stages.PULL_RANKING, stages.MEASURE, stages.JUDGE)
-find_same = make_task_runner(keeping.FIND_SAME)
-check = make_task_runner(stages.CHECK_DATA)
-score_in_sql = make_task_runner(stages.SCORE)
-verify_in_python = make_task_runner(stages.VERIFY)
-score_by_other_judgments = make_task_runner(stages.SCORE_BY_PROXY, stages.SCORE_BY_JUDGES, stages.LEAVE_OUT)
-compare_with_previous = make_task_runner(keeping.COMPARE_WITH_PREVIOUS)
-compare_and_check_gates = make_task_runner(stages.TEST_DIFFERENCES)
-keep = make_task_runner(keeping.KEEP)
-publish = make_task_runner(keeping.DRAW_PAGE, keeping.PUBLISH)
-remove_old = make_task_runner(keeping.REMOVE_OLD)
-
-
 @flow(name="ndcg-ab", flow_run_name=flow_run_name, validate_parameters=True, persist_result=False)
 def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | None = None) -> Any:
     """Compare the systems of one evaluation, store the results, and return the flow's final state.
@@ -98,19 +76,5 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
     censor_logs("prefect", "prefect.flow_runs", "prefect.task_runs", *PREFECT_LOGGING_EXTRA_LOGGERS.value())
     opened = OPENED.get(None) or open_run(evaluation, force=force, at=at)
     with hide_secrets_in_errors(), log_failed_night(evaluation), opened as run:
-        pull_queries(run)
-        pull_judgments(run)
-        pull_scores(run)
-        pull_rankings(run)
-        find_same(run)
-        check(run)
-        score_in_sql(run)
-        verify_in_python(run)
-        score_by_other_judgments(run)
-        compare_with_previous(run)
-        compare_and_check_gates(run)
-        keep(run)
-        with record_errors_as_pending(run):
-            publish(run)
-        remove_old(run)
+        perform_remaining_stages(run, perform_as_task)
         return report_to_prefect(run)

@@ -15,7 +15,7 @@ from ndcg_ab.sources.external_scores import SCORE
 from ndcg_ab.sources.tables.in_memory import python_number, read_in_memory
 from ndcg_ab.studies.power import Plan, PowerSettings, make_plans, parse_questions, plans_to_json
 from ndcg_ab.studies.query_scores import Scores, parse_scores
-from ndcg_ab.warehouse.dialects import make_tables
+from ndcg_ab.warehouse.dialects import Tables
 from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
@@ -224,6 +224,5 @@ def sql_query(
     if not isinstance(chosen, Metric):
         raise InputError(f"metric = {format_value(metric)}: must be text like ndcg@10, or a Metric")
     with arguments.name_arguments_in_errors():
-        return write_query(
-            chosen, dialect, make_tables(judgments, rankings, systems, judgments_columns, columns), mean=mean
-        )
+        tables = Tables(judgments, rankings, systems or {}, judgments_columns or {}, columns or {})
+        return write_query(chosen, dialect, tables, mean=mean)

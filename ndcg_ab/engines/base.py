@@ -289,12 +289,8 @@ class Engine(ABC):
         int
             Number of rows, >= 0.
         """
-        if name in self.files:
-            self.build(name, **parameters)
-        bound: Bound = {}
-        tests = " and ".join(self._condition(column, value, bound) for column, value in (where or {}).items())
-        text = f'select count(*) as "count" from "{name}"' + (f" where {tests}" if tests else "")
-        return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
+        text, bound, file = self._selected(name, (), where, **parameters)
+        return int(self._run(f'select count(*) as "count" from ({text}) as counted', bound, file)["count"][0].as_py())
 
     def reserve_memory(self, size: int) -> bool:
         """Lower the engine's own memory limit so that the rest of the process can use `size` more bytes.

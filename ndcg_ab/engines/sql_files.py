@@ -86,6 +86,7 @@ def read_sql_file(path: Path) -> SqlFile:
     return SqlFile(name, int(number), path, text, reads, params, header.get("kind", "table"))
 
 
+@functools.lru_cache(maxsize=10_000)
 def prune_file(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
     """Return a SQL file without the optional parts that would give no rows.
 
@@ -94,11 +95,8 @@ def prune_file(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> 
     `reads` and `params`.
     values: pairs of a column and all values that it has. A column without a pair may have any value.
     """
-    return _remove_parts(file, values) if "-- only " in file.text else file
-
-
-@functools.lru_cache(maxsize=10_000)
-def _remove_parts(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
+    if "-- only " not in file.text:
+        return file
     by_column = dict(values)
 
     def keep_part(part: re.Match[str]) -> str:

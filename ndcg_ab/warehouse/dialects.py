@@ -98,8 +98,9 @@ class Tables:
     ----------
     judgments : str
         Name of the table of judgments, such as ``search.judgments``.
-    rankings : str
-        Name of a table with the rankings of all systems. It is not read if `systems` is not empty.
+    rankings : str or None
+        Name of a table with the rankings of all systems; None: "rankings", or the tables of `systems`. InputError is
+        raised if both are given.
     systems : mapping of str to str
         Name of a system -> name of the table with its ranking.
     judgments_columns, columns : mapping of str to str
@@ -108,35 +109,20 @@ class Tables:
     """
 
     judgments: str = "judgments"
-    rankings: str = "rankings"
+    rankings: str | None = None
     systems: Mapping[str, str] = field(default_factory=dict)
     judgments_columns: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if self.rankings is not None and self.systems:
+            rule = ": both are given; the rankings are in one table, or in one of each system"
+            raise InputError(Setting("--rankings"), ", ", Setting("--system"), rule)
 
-def make_tables(
-    judgments: str,
-    rankings: str | None,
-    systems: Mapping[str, str] | None,
-    judgments_columns: Mapping[str, str] | None,
-    columns: Mapping[str, str] | None,
-) -> Tables:
-    """Return the tables that a query reads, with defaults for the arguments that are None.
-
-    The default of `rankings` is a table with the name "rankings". systems: name of a system -> name of its table.
-    judgments_columns, columns: field -> name of its column; a field that is left out has a column of its own name.
-    Raise InputError if both `rankings` and `systems` are given.
-    """
-    if rankings is not None and systems:
-        raise InputError(
-            Setting("--rankings"),
-            ", ",
-            Setting("--system"),
-            ": both are given; the rankings are in one table, or in one of each system",
-        )
-    return Tables(
-        judgments, "rankings" if rankings is None else rankings, systems or {}, judgments_columns or {}, columns or {}
-    )
+    @property
+    def all_rankings(self) -> str:
+        """The name of the table with the rankings of all systems."""
+        return "rankings" if self.rankings is None else self.rankings
 
 
 def quote_table(option: str, name: str, dialect: Dialect) -> str:

@@ -43,7 +43,7 @@ def input_steps(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[St
         return select_columns(lines, f"from {table} as returned")
 
     if not tables.systems:
-        table = dialects.quote_table("--rankings", tables.rankings, dialect)
+        table = dialects.quote_table("--rankings", tables.all_rankings, dialect)
         selects = [ranking(table, text("returned", "--columns", "system_id"))]
     else:
         selects = []

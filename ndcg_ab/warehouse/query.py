@@ -65,7 +65,7 @@ def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean
     if mean:
         steps.append(Step("query_score", "one row per (system_id, query_id)", final))
         final = MEAN
-    prefix = unused_prefix([tables.judgments, *(tables.systems.values() or [tables.rankings])])
+    prefix = unused_prefix([tables.judgments, *(tables.systems.values() or [tables.all_rankings])])
     text = chain_steps(list(input_steps(metric, chosen, tables)), steps, final, prefix)
     return format_header(metric, dialect, mean=mean) + text
 

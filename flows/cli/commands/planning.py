@@ -118,7 +118,7 @@ def sql(
     """Print one SQL query that computes a metric in your own database, with its definition in a comment."""
     from ndcg_ab.config.options.from_options import parse_columns, parse_pairs
     from ndcg_ab.other_measures import parse_own_metric
-    from ndcg_ab.warehouse.dialects import make_tables
+    from ndcg_ab.warehouse.dialects import Tables
     from ndcg_ab.warehouse.query import write_query
 
     if len(metrics := metric or ["ndcg@10"]) > 1:
@@ -129,7 +129,7 @@ def sql(
     judged = parse_columns("--judgments-columns", judgments_columns)
     returned = parse_columns("--columns", columns)
     named = parse_pairs("--system", system or (), "must be NAME=TABLE, such as new=search.ranking_new")
-    tables = make_tables(judgments, rankings, named, judged, returned)
+    tables = Tables(judgments, rankings, named, judged, returned)
     chosen = parse_own_metric(metrics[0], "cannot be said in SQL")
     output, text = Output((), json=json), write_query(chosen, dialect, tables, mean=mean)
     output.write_json(metric=chosen.name, dialect=dialect, sql=text)

@@ -13,13 +13,11 @@ from ndcg_ab.config.loading.keys import (
     expand,
     has_default,
     is_path,
-    key_hint,
-    known_keys,
     may_hold_secret,
     takes_text,
 )
 from ndcg_ab.config.model.inputs.connections import ADDRESS
-from ndcg_ab.config.model.keys import inner_types, is_model, is_reference, to_list
+from ndcg_ab.config.model.keys import inner_types, is_reference, to_list
 from ndcg_ab.config.secrets.lookup import VARIABLE, fill_variables
 from ndcg_ab.config.walking import KeyPath, dotted_key, map_texts
 from ndcg_ab.errors import InputError
@@ -211,13 +209,25 @@ def fill_in_content(content: Any, origin: str, key_path: KeyPath = ()) -> Any:
 def assign_setting(content: dict[Any, Any], text: str) -> KeyPath:
     """Set the key that a `--set` option names in the content, and return the key path.
 
-    text: the option, such as ``statistics.alpha=0.01``; ``gate=null`` removes the key. Raises InputError for an unknown
-    key, for `extends`, and for a value that is not YAML.
+    text: the option, such as ``statistics.alpha=0.01``; ``gate=null`` removes the key. Missing mappings are created.
+    Raises InputError for `extends`, for a list entry that is not there, for a key below a plain value, and for a value
+    that is not YAML. An unknown key is refused later, by the model.
     """
-    key, written = split_setting(text)
-    if key.partition(".")[0] == EXTENDS:
+    rest, written = split_setting(text)
+    if rest.partition(".")[0] == EXTENDS:
         raise InputError(f"{SET} {text!r}: {EXTENDS} is allowed in a file only; name the file that extends another")
-    key_path, holder = find_key(content, key, text)
+    key_path: KeyPath = ()
+    holder: Any = content
+    while True:
+        part, rest = next_part(holder, key_path, rest, text)
+        key_path = (*key_path, part)
+        if not rest:
+            break
+        inner = expand((holder[part] if isinstance(part, int) else holder.get(part)) or {}, key_path)
+        if not isinstance(inner, dict | list):
+            raise InputError(f"{SET} {text!r}: key {dotted_key(key_path)!r} has no keys below it")
+        holder[part] = inner
+        holder = inner
     from ndcg_ab.config.loading.yaml_files import parse_yaml
 
     try:
@@ -227,9 +237,9 @@ def assign_setting(content: dict[Any, Any], text: str) -> KeyPath:
     if takes_text(key_path) and isinstance(value, int | float):
         value = written
     if value is None and isinstance(holder, dict) and annotation_of(key_path) is not Any:
-        holder.pop(key_path[-1], None)
+        holder.pop(part, None)
     else:
-        holder[key_path[-1]] = fill_in_content(value, SET, key_path)
+        holder[part] = fill_in_content(value, SET, key_path)
     return key_path
 
 
@@ -246,42 +256,13 @@ def split_setting(text: str) -> tuple[str, str]:
     raise InputError(f"{SET} {text!r}: must be KEY=VALUE, such as statistics.alpha=0.01")
 
 
-def find_key(content: dict[Any, Any], key: str, text: str) -> tuple[KeyPath, Any]:
-    """Return the key path of a dotted key, and the mapping or list that holds its last key.
-
-    Missing mappings and lists are created in the content. text: the `--set` option, for messages. Raises InputError if
-    a configuration has no such key.
-    """
-    key_path: KeyPath = ()
-    holder: Any = content
-    rest = key
-    while True:
-        part, rest = next_part(holder, key_path, rest, text)
-        if not rest:
-            return (*key_path, part), holder
-        inner = holder[part] if isinstance(part, int) else holder.get(part)
-        key_path = (*key_path, part)
-        kinds = list(inner_types(annotation_of(key_path)))
-        origins = {get_origin(kind) for kind in kinds}
-        inner = expand(inner, key_path)
-        if inner is None and list in origins and dict not in origins:
-            inner = []
-        if inner is None and (dict in origins or any(kind is Any or is_model(kind) for kind in kinds)):
-            inner = {}
-        if not isinstance(inner, dict | list):
-            raise InputError(f"{SET} {text!r}: key {dotted_key(key_path)!r} has no keys below it")
-        holder[part] = inner
-        holder = inner
-
-
 def next_part(holder: Any, key_path: KeyPath, rest: str, text: str) -> tuple[int | str, str]:
     """Return the first part of a dotted key, as a name or a list index, and the rest of the key.
 
     A list entry can be written as an index or as the name of the entry. holder: the mapping or list at `key_path`.
-    rest: the dotted key. text: the `--set` option, for messages. Raises InputError if there is no such entry or key.
+    rest: the dotted key. text: the `--set` option, for messages. Raises InputError if a list has no such entry.
     """
     first, _, others = rest.partition(".")
-    annotation = annotation_of(key_path)
     if isinstance(holder, list):
         names = [str(entry["name"]) for entry in holder if isinstance(entry, dict) and "name" in entry]
         for name in sorted(names, key=len, reverse=True):
@@ -293,12 +274,5 @@ def next_part(holder: Any, key_path: KeyPath, rest: str, text: str) -> tuple[int
         known = ", ".join(names) or f"0 to {len(holder) - 1}" if holder else "none"
         hint = nearest_hint(first, names)
         raise InputError(f"{SET} {text!r}: {dotted_key(key_path)} has no entry {first!r}{hint} (entries: {known})")
-    values = [get_args(kind)[1] for kind in inner_types(annotation) if get_origin(kind) is dict]
-    if values and Any not in values:
-        return rest, ""  # the names of metrics and columns may hold points
-    if not values and annotation is not Any and first not in known_keys(key_path):
-        key = dotted_key((*key_path, first))
-        known = ", ".join(known_keys(key_path))
-        hint = key_hint((*key_path, first))
-        raise InputError(f"{SET} {text!r}: key {key!r} is unknown{hint} (known here: {known})")
-    return first, others
+    values = [get_args(kind)[1] for kind in inner_types(annotation_of(key_path)) if get_origin(kind) is dict]
+    return (rest, "") if values and Any not in values else (first, others)  # names of metrics may hold points

@@ -1,15 +1,14 @@
 """Check rules about several keys of a configuration, for the model `Evaluation`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import InitErrorDetails
 
 from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model.by_metric import FIRST, Primary
-from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.config.model.settings import Gate, Statistics
-from ndcg_ab.errors import RuleError, Setting
+from ndcg_ab.errors import Part, RuleError, Setting
 from ndcg_ab.other_measures import find_measure
 from ndcg_core.measures.external_metric import ExternalMetric
 
@@ -18,14 +17,15 @@ ROLES = ("metrics", "secondary_metrics", "guardrails")  # of a metric: the keys 
 
 
 def check_consistency(evaluation: Any) -> None:
-    """Raise RuleError or ValueError if keys of an evaluation contradict each other, or a required key is missing."""
-    refuse_rankings_beside_scores(evaluation)
-    apply_spark_settings(evaluation)
-    refuse_misplaced_judge_function(evaluation)
-    check_names(evaluation)
-    refuse_missing_queries(evaluation)
-    if evaluation.gate is not None:
-        check_gate(evaluation.gate, evaluation)
+    """Raise RuleError for the first rule about several keys that an evaluation breaks.
+
+    Before that, the settings of Spark are passed to each source.
+    """
+    judgments = (evaluation.judgments, *evaluation.more_judgments, evaluation.cheap_judgments)
+    for entry in (*filter(None, judgments), *evaluation.systems):
+        entry.read_by(evaluation.engine.spark)
+    for parts in broken_rules(evaluation):
+        raise RuleError(*parts)
 
 
 def missing_inputs(evaluation: Any, value: Any) -> list[InitErrorDetails]:
@@ -44,127 +44,93 @@ def missing_inputs(evaluation: Any, value: Any) -> list[InitErrorDetails]:
 
 
 def check_names(evaluation: Any) -> None:
-    """Raise RuleError if two systems have equal names, or the baseline is none of the systems.
+    """Raise RuleError if two systems have equal names, or the baseline is none of the systems."""
+    for parts in broken_rules_of_names(evaluation):
+        raise RuleError(*parts)
 
-    Nothing is checked if a system stands for one system per file, since its names are not known yet.
-    """
+
+def broken_rules(evaluation: Any) -> Iterator[tuple[Part, ...]]:
+    """Yield the parts of a sentence for each rule about several keys that an evaluation breaks."""
+    yield from (broken_rules_of_scores if evaluation.scores else broken_rules_of_sources)(evaluation)
+    if evaluation.careful_unseen is not None and evaluation.cheap_judgments is None:
+        yield Setting("careful_unseen"), ": goes with `", Setting("cheap_judgments"), "`: give them, too"
+    yield from broken_rules_of_names(evaluation)
+    if evaluation.queries is None and (evaluation.slices.by or evaluation.statistics.weighted):
+        key = Setting("slices.by" if evaluation.slices.by else "statistics.weighted")
+        yield Setting("queries"), ": missing; ", key, " needs a file of queries with the columns it names"
+    gate = evaluation.gate
+    if gate is not None and gate.slice_regression is not None and not evaluation.slices.by:
+        rule = ": there are no slices to look at; name attributes with `"
+        yield Setting("gate.slice_regression"), rule, Setting("slices.by"), "`"
+    if gate is not None and gate.proof and not (gate.not_worse or evaluation.guardrails or evaluation.costs.guardrails):
+        margin = Setting("gate.not_worse", evaluation.metrics[0], 0.01)
+        yield Setting("gate.proof"), ": no guardrail or margin could be shown to hold; give one: `", margin, "`"
+
+
+def broken_rules_of_names(evaluation: Any) -> Iterator[tuple[Part, ...]]:
+    """Yield the broken rules about the names of systems; none if names stand for one system per file, yet unknown."""
     names = [system.name for system in evaluation.systems]
-    is_open = any(system.is_one_per_file for system in evaluation.systems)
+    if any(system.is_one_per_file for system in evaluation.systems):
+        return
     for name in names:
-        if names.count(name) > 1 and not is_open:
-            raise RuleError(Setting("systems"), f": the name {name!r} is given twice; every system needs its own")
-    if evaluation.baseline is not None and names and evaluation.baseline not in names and not is_open:
+        if names.count(name) > 1:
+            yield Setting("systems"), f": the name {name!r} is given twice; every system needs its own"
+    if evaluation.baseline is not None and names and evaluation.baseline not in names:
         hint = closest_hint(evaluation.baseline, names)
         rule = f" = {evaluation.baseline!r}: must be one of the systems ({', '.join(names)}){hint}"
-        raise RuleError(Setting("baseline"), rule)
+        yield Setting("baseline"), rule
 
 
-def check_gate(gate: Gate, evaluation: Any) -> None:
-    """Raise RuleError if the gate needs slices or a margin, and the configuration has none."""
-    if gate.slice_regression is not None and not evaluation.slices.by:
-        rule = ": there are no slices to look at; name attributes with `"
-        raise RuleError(Setting("gate.slice_regression"), rule, Setting("slices.by"), "`")
-    if gate.proof and not (gate.not_worse or evaluation.guardrails or evaluation.costs.guardrails):
-        margin = Setting("gate.not_worse", evaluation.metrics[0], 0.01)
-        rule = ": no guardrail or margin could be shown to hold; give one: `"
-        raise RuleError(Setting("gate.proof"), rule, margin, "`")
-
-
-def refuse_missing_queries(evaluation: Any) -> None:
-    """Raise RuleError if no queries are given although a key or a source of rankings needs them."""
-    if evaluation.queries is None and (evaluation.slices.by or evaluation.statistics.weighted):
-        key = "slices.by" if evaluation.slices.by else "statistics.weighted"
-        raise RuleError(
-            Setting("queries"), ": missing; ", Setting(key), " needs a file of queries with the columns it names"
-        )
-    if evaluation.queries is None and not evaluation.scores:
-        for system in evaluation.systems:
-            if system.source.needs_queries:
-                raise RuleError(
-                    Setting("queries"),
-                    f": missing; system {system.name!r} is a {system.kind} source and needs them",
-                )
-
-
-def apply_spark_settings(evaluation: Any) -> None:
-    """Pass the settings of Spark to each source, and check the keys that depend on Spark.
-
-    Raises RuleError or ValueError for a `table` without Spark, and for keys that do not work with Spark.
-    `careful_unseen` without `cheap_judgments` is an error as well.
-    """
-    entries = [("judgments", evaluation.judgments)] if evaluation.judgments else []
-    entries += [(f"more_judgments[{index}]", entry) for index, entry in enumerate(evaluation.more_judgments)]
-    if evaluation.cheap_judgments:
-        entries.append(("cheap_judgments", evaluation.cheap_judgments))
-    for key, entry in [*entries, *((f"system {system.name!r}", system) for system in evaluation.systems)]:
-        if isinstance(entry, System) and evaluation.scores:
-            continue
-        entry.read_by(evaluation.engine.spark)
-        if entry.kind == "table" and evaluation.engine.spark is None:
-            raise RuleError(
-                Setting(key), ": table is read by Spark, and there is none: say where, with engine: {spark: …}"
-            )
-    if evaluation.more_judgments and any(entry.kind == "table" for key, entry in entries if "judgments" in key):
-        raise RuleError(
-            Setting("more_judgments"),
-            ": are put together on this machine, and rows of a `table` stay with Spark: give files",
-        )
-    for name in (
-        (*evaluation.metrics, *evaluation.secondary_metrics, *evaluation.guardrails) if evaluation.engine.spark else ()
-    ):
-        if not evaluation.scores and isinstance(find_measure(name), ExternalMetric):
-            raise ValueError(f"engine.spark: the rankings stay there, and {name} is computed here: leave it out")
-    if evaluation.careful_unseen is not None and evaluation.cheap_judgments is None:
-        raise RuleError(Setting("careful_unseen"), ": goes with `", Setting("cheap_judgments"), "`: give them, too")
-    if evaluation.cheap_judgments is not None and evaluation.engine.spark is not None:
-        raise ValueError("cheap_judgments: are not scored by Spark: take them or engine.spark out")
-    if evaluation.scores and evaluation.engine.spark is not None:
-        raise RuleError(
-            "engine.spark: makes scores from rankings, and `", SCORES, "` hold none: take one of the two out"
-        )
-
-
-def refuse_rankings_beside_scores(evaluation: Any) -> None:
-    """Raise RuleError if keys about rankings or judgments are given beside scores."""
-    if not evaluation.scores:
-        return
+def broken_rules_of_scores(evaluation: Any) -> Iterator[tuple[Part, ...]]:
+    """Yield the broken rules about keys that do not go with scores: those about rankings, judgments and Spark."""
     for key in ("judgments", "more_judgments", "cheap_judgments", "documents", "costs"):
         if getattr(evaluation, key):
-            raise RuleError(Setting(key), ": goes with rankings, and `", SCORES, "` hold none: take one of the two out")
+            yield Setting(key), ": goes with rankings, and `", SCORES, "` hold none: take one of the two out"
     for key in ("judged", "unanswered"):
         if evaluation.gate is not None and getattr(evaluation.gate, key) is not None:
-            raise RuleError(Setting(f"gate.{key}"), ": is not known of scores that another tool computed; take it out")
+            yield Setting(f"gate.{key}"), ": is not known of scores that another tool computed; take it out"
+    if evaluation.engine.spark is not None:
+        yield "engine.spark: makes scores from rankings, and `", SCORES, "` hold none: take one of the two out"
 
 
-def refuse_misplaced_judge_function(evaluation: Any) -> None:
-    """Raise RuleError if a judge function is given twice, or together with keys that do not fit it.
+def broken_rules_of_sources(evaluation: Any) -> Iterator[tuple[Part, ...]]:
+    """Yield the broken rules about the kinds of sources: tables that Spark reads, and functions.
 
     A judge function belongs to `judgments` or `more_judgments`. It needs queries, and works neither with Spark nor with
     proxy judgments.
     """
-    proxy = evaluation.cheap_judgments
-    if proxy is not None and proxy.kind == "python":
-        raise RuleError(
-            Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
-        )
-    judgments, more = evaluation.judgments, evaluation.more_judgments
-    entries = [("judgments", judgments), *((f"more_judgments[{index}]", entry) for index, entry in enumerate(more))]
-    keys = [key for key, entry in entries if entry is not None and entry.kind == "python"]
-    if not keys:
-        return
-    if len(keys) > 1:
-        raise RuleError(
-            Setting(keys[1]), f": {keys[0]} names a function that judges, and there can be one: take one out"
-        )
-    if evaluation.engine.spark is not None:
-        raise RuleError(
-            Setting(keys[0]), ": a function judges rankings that are here, and Spark's stay there: give files"
-        )
-    if proxy is not None:
-        rule = f": go with judgments of files alone: take it or the python of {keys[0]} out"
-        raise RuleError(Setting("cheap_judgments"), rule)
-    if evaluation.queries is None:
-        raise RuleError(Setting("queries"), f": missing; the function of {keys[0]} is given their texts")
+    spark, proxy, queries = evaluation.engine.spark, evaluation.cheap_judgments, Setting("queries")
+    more = {f"more_judgments[{index}]": entry for index, entry in enumerate(evaluation.more_judgments)}
+    entries = {"judgments": evaluation.judgments, **more, "cheap_judgments": proxy}
+    kinds = {key: entry.kind for key, entry in entries.items() if entry is not None}
+    tables = [key for key, kind in kinds.items() if kind == "table"]
+    judging = [key for key, kind in kinds.items() if kind == "python" and key != "cheap_judgments"]
+    for key in (*tables, *(f"system {each.name!r}" for each in evaluation.systems if each.kind == "table")):
+        if spark is None:
+            yield Setting(key), ": table is read by Spark, and there is none: say where, with engine: {spark: …}"
+    if more and tables:
+        rule = ": are put together on this machine, and rows of a `table` stay with Spark: give files"
+        yield Setting("more_judgments"), rule
+    for name in (*evaluation.metrics, *evaluation.secondary_metrics, *evaluation.guardrails) if spark else ():
+        if isinstance(find_measure(name), ExternalMetric):
+            yield (f"engine.spark: the rankings stay there, and {name} is computed here: leave it out",)
+    if proxy is not None and spark is not None:
+        yield ("cheap_judgments: are not scored by Spark: take them or engine.spark out",)
+    if kinds.get("cheap_judgments") == "python":
+        yield Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
+    for key in judging[1:]:
+        yield Setting(key), f": {judging[0]} names a function that judges, and there can be one: take one out"
+    for key in judging:
+        if spark is not None:
+            yield Setting(key), ": a function judges rankings that are here, and Spark's stay there: give files"
+        if proxy is not None:
+            rule = f": go with judgments of files alone: take it or the python of {key} out"
+            yield Setting("cheap_judgments"), rule
+        if evaluation.queries is None:
+            yield queries, f": missing; the function of {key} is given their texts"
+    for system in evaluation.systems if evaluation.queries is None else ():
+        if system.source.needs_queries:
+            yield queries, f": missing; system {system.name!r} is a {system.kind} source and needs them"
 
 
 # ---- one metric decides, unless more are named

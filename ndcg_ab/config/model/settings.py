@@ -14,7 +14,7 @@ from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEE
 class Statistics(Model):
     """The settings for testing differences: level, resampling, weights, clusters and smallest effects."""
 
-    alpha: Annotated[float, Option("--alpha", "tests", TESTED, "A", read="parse_alpha")] = Field(
+    alpha: Annotated[float, Option("--alpha", "tests", TESTED, "A", read="parse_number")] = Field(
         0.05, strict=True, ge=1e-9, lt=0.5, description="Threshold of the adjusted p-value."
     )
     resamples: Annotated[int, Option("--resamples", "tests", TESTED, "N")] = Field(
@@ -114,7 +114,8 @@ class Slices(Model):
         return value
 
 
-GATE_CONDITIONS = tuple(f"gate.{key}" for key in ("scored", "judged", "unanswered", "slice_regression", "not_worse"))
+GATE_NUMBERS = ("scored", "judged", "unanswered", "slice_regression")  # conditions that are one number
+GATE_CONDITIONS = tuple(f"gate.{key}" for key in (*GATE_NUMBERS, "not_worse"))
 
 
 class Gate(Model):

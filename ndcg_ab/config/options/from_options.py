@@ -1,23 +1,22 @@
 """Convert the options of `ndcg-ab compare` and the arguments of `ndcg_ab.compare` into an evaluation."""
 
-import math
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
-from ndcg_ab.config.loading.hints import guess_alpha, guess_positive_number, is_number
+from ndcg_ab.config.loading.hints import is_number
 from ndcg_ab.config.loading.keys import is_path
 from ndcg_ab.config.model.by_metric import ALL, FIRST
-from ndcg_ab.config.model.costs import OF_A_COST, OWN_UNIT
+from ndcg_ab.config.model.costs import OF_A_COST
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.keys import Option, Trait, options_of
 from ndcg_ab.config.model.operation import Resources
+from ndcg_ab.config.model.settings import GATE_NUMBERS
 from ndcg_ab.config.walking import general_key
 from ndcg_ab.errors import InputError, Setting
 from ndcg_ab.finding_codes import CODES
@@ -60,20 +59,10 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
     for option in OPTIONS:
         value = values.get(option.parameter)
         if value is not None and (value not in ([], ()) or (option.argument_name == "gate" and values.get("gate"))):
-            read = globals()[option.read]
-            set_key(content, evaluation_key(option, content), read(option.name, value))
+            set_option(content, option, globals()[option.read](option.name, value))
     if values.get("cheap_judgments") and "judgments" in content:
         content["cheap_judgments"] = content["judgments"] | {"file": values["cheap_judgments"]}
     return validate_evaluation(make_first_metric_primary(content), name_option)
-
-
-def evaluation_key(option: Option, content: Mapping[str, Any]) -> str:
-    """Return the dotted key of the configuration that an option sets.
-
-    This is the key of the option. If `content`, the configuration so far, has the key `scores`, then ``scores[]``
-    replaces ``systems[]`` in the key.
-    """
-    return option.key.replace("systems[]", "scores[]") if "scores" in content else option.key
 
 
 def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
@@ -85,9 +74,7 @@ def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
         if (value := arguments.get(option.argument_name)) is not None:
-            key = evaluation_key(option, content)
-            # a mapping instead of a file's name is the whole entry: a judge function
-            set_key(content, key.removesuffix(".file") if isinstance(value, dict) else key, value)
+            set_option(content, option, value)
     return validate_evaluation(make_first_metric_primary(content), name_argument)
 
 
@@ -138,6 +125,16 @@ def validate_evaluation(content: dict[str, Any], name: Callable[[Setting], str] 
         return Evaluation.model_validate(content)
     except ValidationError as error:
         raise InputError("\n".join(dict.fromkeys(describe_problems(error, name)))) from None
+
+
+def set_option(content: dict[str, Any], option: Option, value: Any) -> None:
+    """Set the value of an option's key in a configuration, which is changed in place.
+
+    If the configuration has scores, ``scores[]`` replaces ``systems[]`` in the key. A mapping in the place of a file's
+    name is the whole entry, such as a judge function.
+    """
+    key = option.key.replace("systems[]", "scores[]") if "scores" in content else option.key
+    set_key(content, key.removesuffix(".file") if isinstance(value, dict) else key, value)
 
 
 def set_key(content: dict[str, Any], key: str, value: Any) -> None:
@@ -194,7 +191,7 @@ def gate_condition(setting: Setting, option: Option) -> str:
     Only conditions with a single number have a name here, such as ``judged``.
     """
     part = setting.key.removeprefix(f"{option.key}.")
-    return part if part in SINGLE_GATES else ""
+    return part if part in GATE_NUMBERS else ""
 
 
 def parse_system(text: str) -> tuple[str, str]:
@@ -268,45 +265,41 @@ def parse_grades(option: str, text: str) -> dict[str, float]:
     return {word: float(number) for word, number in numbers.items()}
 
 
-def parse_margin(option: str, text: str) -> tuple[str, float]:
-    """Return the metric and the number in a text ``METRIC=D``, which is split at the last ``=``.
+def parse_number(_option: str, text: str) -> Any:
+    """Return the number that a text holds; any other text unchanged, which the model refuses with a proposal."""
+    if re.fullmatch("[+-]?[0-9]+", text):
+        return int(text)
+    return float(text) if is_number(text) else text
 
-    Raises InputError if the text has another form, or if D is not a number above 0.
+
+def parse_margins(option: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Return the mapping metric -> number of texts ``METRIC=D``, each split at the last ``=``.
+
+    A cost statistic may stand in the place of a metric. Raises InputError for a text of another form, and for a
+    repeated metric.
     """
-    metric, equals, number = text.rpartition("=")
-    if not equals or not metric or ")" in number:
-        name = text.strip("= ")
-        if OF_A_COST.fullmatch(name):
-            raise InputError(
-                f"{option} {text!r}: must be COST@STATISTIC=DIFFERENCE; say {option} {name}=20 for 20 more"
-            )
-        example = "such as recall@100=0.01" if is_number(text) else f"say {option} {name}=0.01"
-        raise InputError(f"{option} {text!r}: must be METRIC=DIFFERENCE; {example} for a difference of 0.01")
-    if OF_A_COST.fullmatch(metric) and not is_number(number):
-        raise InputError(f"{option} {text!r}: {number!r} must be a number above 0, {OWN_UNIT}")
-    return metric, parse_number(option, text, number)
-
-
-def parse_margins(option: str, texts: Sequence[str]) -> dict[str, float]:
-    """Return the mapping metric -> number of texts ``METRIC=D``.
-
-    Raises InputError for an invalid text, a number that is not above 0, or a repeated metric.
-    """
-    margins = dict(parse_margin(option, text) for text in texts)
+    margins: dict[str, Any] = {}
+    for text in texts:
+        metric, _, number = text.rpartition("=")
+        if not metric or ")" in number:
+            name = text.strip("= ")
+            kind, example = ("COST@STATISTIC", 20) if OF_A_COST.fullmatch(name) else ("METRIC", 0.01)
+            such = "such as recall@100=0.01" if is_number(text) else f"say {option} {name}={example}"
+            raise InputError(f"{option} {text!r}: must be {kind}=DIFFERENCE; {such} for a difference of {example}")
+        margins[metric] = parse_number(option, number)
     if len(margins) < len(texts):
         raise InputError(f"{option}: a metric is named twice in {', '.join(texts)}")
     return margins
 
 
-def parse_smallest_effect(option: str, texts: Sequence[str]) -> float | dict[str, float]:
+def parse_smallest_effect(option: str, texts: Sequence[str]) -> Any:
     """Return one number for all metrics, or a mapping metric -> number; an empty mapping for an empty sequence.
 
     texts: one number alone, such as ``0.01``, or any number of texts ``METRIC=D``.
-    Raises InputError for any other text, for a mixture of both, for a number that is not above 0, and for a metric that
-    is named twice.
+    Raises InputError for a mixture of both, and for a metric that is named twice.
     """
     if len(texts) == 1 and "=" not in re.sub(r"\(.*\)", "", texts[0]):
-        return parse_number(option, texts[0], texts[0])
+        return parse_number(option, texts[0])
     return parse_margins(option, texts)
 
 
@@ -316,14 +309,15 @@ def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
     The conditions ``METRIC=D`` become the mapping `not_worse`. Raises InputError for an invalid condition.
     """
     conditions: dict[str, Any] = {PROOF: True} if PROOF in texts else {}
-    texts = [text for text in texts if text != PROOF]
-    margins = [text for text in texts if text.partition("=")[0] not in SINGLE_GATES]
+    margins = []
     for text in texts:
-        key, equals, value = text.partition("=")
-        if key in SINGLE_GATES:
-            if not equals or not value:
-                raise InputError(f"{option} {text!r}: must be {key}=NUMBER")
-            conditions[key] = SINGLE_GATES[key](option, text, value)
+        key, _, number = text.partition("=")
+        if key in GATE_NUMBERS and not number:
+            raise InputError(f"{option} {text!r}: must be {key}=NUMBER")
+        if key in GATE_NUMBERS:
+            conditions[key] = parse_number(option, number)
+        elif text != PROOF:
+            margins.append(text)
     return conditions | ({"not_worse": parse_margins(option, margins)} if margins else {})
 
 
@@ -334,40 +328,6 @@ def parse_severities(option: str, texts: Sequence[str]) -> dict[str, str]:
     """
     known = next((f"{text}=ignore" for text in texts if text in CODES), "few_judged=ignore")
     return parse_pairs(option, texts, f"must be CODE=SEVERITY; such as {known}")
-
-
-def parse_count(option: str, text: str, number: str) -> int:
-    if not number.isdecimal():
-        raise InputError(f"{option} {text!r}: {number!r} must be a whole number from 0 up")
-    return int(number)
-
-
-def parse_number(option: str, text: str, number: str, above: float | None = 0.0) -> float:
-    """Return a number as a float; raise InputError unless it is finite and greater than `above`.
-
-    text: the whole value of the option, of which `number` is a part, for messages.
-    number: the text of the number.
-    above: the excluded lower limit; None if every number is allowed, also an infinite one.
-    """
-    if is_number(number) and (above is None or above < float(number) < math.inf):
-        return float(number)
-    rule = "must be a number" if above is None else f"must be a number above {above:g}"
-    proposal = guess_positive_number(number)
-    hint = f"; say {option} {text.removesuffix(number)}{proposal}" if proposal else ""
-    raise InputError(f"{option} {text!r}: {number!r} {rule}{hint}")
-
-
-def parse_alpha(option: str, value: str | float) -> float:
-    """Return the threshold of the adjusted p-value as a float; raise InputError if it is no number.
-
-    The range is not checked here, but when the evaluation is validated.
-    """
-    text = str(value)
-    if not is_number(text):
-        proposal = guess_positive_number(text)
-        hint = f"; say {option} {guess_alpha(float(proposal)) or proposal}" if proposal else ""
-        raise InputError(f"{option} {text!r}: must be a number{hint}")
-    return float(text)
 
 
 def parse_metrics(option: str, texts: Sequence[str]) -> list[str]:
@@ -387,12 +347,6 @@ def parse_primary(option: str, texts: Sequence[str]) -> list[str] | str:
 
 
 PROOF = "proof"  # guardrails must be shown to hold
-SINGLE_GATES: dict[str, Callable[[str, str, str], Any]] = {
-    "scored": partial(parse_number, above=None),
-    "judged": partial(parse_number, above=None),
-    "unanswered": parse_count,
-    "slice_regression": partial(parse_number, above=None),
-}
 
 
 def as_given(_option: str, value: Any) -> Any:

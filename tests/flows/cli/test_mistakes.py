@@ -120,16 +120,18 @@ MISTAKES: dict[str, Mistake] = {
         ["--require slice_regression: there are no slices", "name attributes with `--slice`"],
         "--require slice_regression=0.05",
     ),
-    "a requirement in a word": Mistake(["--require 'judged=many': 'many' must be a number"], "--require judged=many"),
+    "a requirement in a word": Mistake(["--require judged = 'many': must be a number"], "--require judged=many"),
     "a requirement without a value": Mistake(["--require 'judged': must be judged=NUMBER"], "--require judged"),
-    "half a query unanswered": Mistake(["'0.5' must be a whole number from 0 up"], "--require unanswered=0.5"),
+    "half a query unanswered": Mistake(
+        ["--require unanswered = 0.5: must be a whole number"], "--require unanswered=0.5"
+    ),
     "a requirement misspelt": Mistake(["--require", "jugded"], "--require jugded=0.8"),
     # numbers
-    "a share in per cent": Mistake(["say --require judged=0.8"], "--require judged=80%"),
-    "80 as a share": Mistake(
-        ["--require judged = 80.0: must be 1.0 or less; did you mean 0.8?"], "--require judged=80"
+    "a share in per cent": Mistake(
+        ["--require judged = '80%': must be a number; did you mean 0.8?"], "--require judged=80%"
     ),
-    "a slice's loss < 0": Mistake(["--require slice_regression = -1.0: must"], "--require slice_regression=-1"),
+    "80 as a share": Mistake(["--require judged = 80: must be 1.0 or less; did you mean 0.8?"], "--require judged=80"),
+    "a slice's loss < 0": Mistake(["--require slice_regression = -1: must"], "--require slice_regression=-1"),
     "a share of 80 % in YAML": config(
         "gate: {judged: 80%}", "gate.judged = '80%': must be a number; did you mean 0.8?"
     ),
@@ -141,15 +143,17 @@ MISTAKES: dict[str, Mistake] = {
         ["--cutoff = 0: must be"], command=f"sensitivity --judgments {QRELS} --system old={RUN} --cutoff 0"
     ),
     "gain foo": Mistake(["--gain = 'foo'"], command=f"sensitivity --judgments {QRELS} --system old={RUN} --gain foo"),
-    "an effect in per cent": Mistake(["say --smallest-effect 0.01"], "--smallest-effect 1%"),
-    "an effect with a comma": Mistake(["say --smallest-effect 0.01"], "--smallest-effect 0,01"),
-    "an effect below 0": Mistake(["must be a number above 0; say --smallest-effect 0.02"], "--smallest-effect -0.02"),
-    "a margin in per cent": Mistake(["say --guardrail recall@100=0.02"], "--guardrail recall@100=2%"),
+    "an effect in per cent": Mistake(["must be a number above 0; write 0.01"], "--smallest-effect 1%"),
+    "an effect with a comma": Mistake(["must be a number above 0; write 0.01"], "--smallest-effect 0,01"),
+    "an effect below 0": Mistake(["must be a number above 0; write 0.02"], "--smallest-effect -0.02"),
+    "a margin in per cent": Mistake(
+        ["recall@100: '2%': must be a number above 0; write 0.02"], "--guardrail recall@100=2%"
+    ),
     "a margin without a number": Mistake(["say --guardrail recall@100=0.01 for"], "--guardrail recall@100"),
-    "alpha as a percentage": Mistake(["--alpha = 5.0: must be below 0.5; did you mean 0.05?"], "--alpha 5"),
-    "alpha with a sign": Mistake(["--alpha '5%': must be a number; say --alpha 0.05"], "--alpha 5%"),
+    "alpha as a percentage": Mistake(["--alpha = 5: must be below 0.5; did you mean 0.05?"], "--alpha 5"),
+    "alpha with a sign": Mistake(["--alpha = '5%': must be a number; did you mean 0.05?"], "--alpha 5%"),
     "a confidence for alpha": Mistake(["must be below 0.5; did you mean 0.05?"], "--alpha 0.95"),
-    "a confidence with a sign": Mistake(["say --alpha 0.05"], "--alpha 95%"),
+    "a confidence with a sign": Mistake(["must be a number; did you mean 0.05?"], "--alpha 95%"),
     # systems, queries, outputs
     "a system without a name": Mistake(["--system 'new': must be NAME=FILE, such as"], "--system new"),
     "a system in two words": Mistake(["say --system new=new.run"], "--system new new.run"),

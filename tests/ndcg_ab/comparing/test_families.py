@@ -243,8 +243,8 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
     ),
     "an empty weight": (["--queries", "{}/empty.csv"], ["empty.csv, line 3: weight is empty"]),
     "two weights": (["--queries", "{}/twice.csv"], ["twice.csv: query 'q00' has two weights: 1.0 and 2.0"]),
-    "no effect": (["--smallest-effect", "0"], ["--smallest-effect '0': '0' must be a number above 0"]),
-    "an effect that is NaN": (["--smallest-effect", "nan"], ["--smallest-effect 'nan': 'nan' must be a number above"]),
+    "no effect": (["--smallest-effect", "0"], ["--smallest-effect = 0: 0: must be a number above 0"]),
+    "an effect that is NaN": (["--smallest-effect", "nan"], ["--smallest-effect = nan: nan: must be a number above"]),
 }
 
 
