@@ -49,12 +49,13 @@ def main(
 
 explaining = typer.Typer(name="help", no_args_is_help=True, help="Explain what there is, or another command.")
 for group in (comparing, judging, judgments, planning, running, starting, about):
-    for command, example in group.COMMANDS.items():
+    for command in group.COMMANDS:
         name, is_topic = command.__name__.replace("_", "-"), command.__name__ in TOPICS
-        for tree, words in ((app, name), (explaining, f"help {name}")) if is_topic else ((app, name),):
+        text, _, example = (getdoc(command) or "").rpartition("\n\nExample: ndcg-ab ")
+        for tree, words in ((app, ""), (explaining, "help ")) if is_topic else ((app, ""),):
             cls: Any = partial(Command, command)  # which makes the command's own options when they are needed
-            settings: dict[str, Any] = {"help": getdoc(command), "epilog": f"Example: ndcg-ab {words} {example}"}
-            tree.command(name, cls=cls, **settings)(lambda: None)
+            epilog = f"Example: ndcg-ab {words}{' '.join(example.split())}"
+            tree.command(name, cls=cls, help=text, epilog=epilog)(lambda: None)
 app.add_typer(explaining)
 
 

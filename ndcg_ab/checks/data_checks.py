@@ -1,11 +1,21 @@
 """Check judgments and rankings before anything is scored, and write the findings."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ndcg_ab.checks.findings import MOST, make_finding, query_examples, refuse_errors, row_examples
+import pyarrow as pa
+
+from ndcg_ab.checks.findings import (
+    MOST,
+    apply_severities,
+    make_finding,
+    query_examples,
+    refuse_errors,
+    row_examples,
+)
 from ndcg_ab.checks.id_checks import check_spellings, query_spelling_hint
+from ndcg_ab.checks.order_checks import check_order_alone
 from ndcg_ab.checks.plausibility_checks import check_grade_order, check_odd_documents
 from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, findings_from_pulled, read_notices
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -17,7 +27,8 @@ from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.loading import load_tables
 from ndcg_ab.scoring.needed_results import FIRST_QUERIES
 from ndcg_ab.scoring.scoring import PulledInputs
-from ndcg_ab.sources import Pulled
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull_source
+from ndcg_ab.sources.tables.document_rules import document_rules
 from ndcg_ab.sources.tables.on_disk import table_or_file
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import format_number
@@ -391,3 +402,44 @@ def load_and_check(engine: Engine, read: PulledInputs, evaluation: Evaluation) -
         rankings = {name: each.with_all_rows() for name, each in rankings.items()}
         load_tables(engine, read.judgments, read.queries, rankings, evaluation)
         return check_tables(engine, read.judgments, rankings, evaluation)
+
+
+# ---- rankings without judgments
+
+NOT_CHECKED = (
+    "not checked, because there are no judgments: grades, whether ids meet, how much is judged, what ties can move"
+)
+
+
+def check_rankings_alone(
+    evaluation: Evaluation, engine: Engine, say: Callable[[str], object]
+) -> tuple[list[Finding], str]:
+    """Read and check the rankings of an evaluation without judgments; return findings and a summary text.
+
+    say: receives progress messages. Raises InputError if a finding has severity error.
+    """
+    rankings = {}
+    for system in evaluation.systems:
+        say(f"pull {system.name}")
+        rules = document_rules(evaluation, system)
+        rankings[system.name] = pull_source(
+            system.source, RANKING, evaluation.directory, system=system.name, rules=rules
+        )
+    say("check the data")
+    every = sorted({query_id for pulled in rankings.values() for query_id in pulled.query_ids})
+    rows = {"query_id": every, "doc_id": [""] * len(every), "grade": [1.0] * len(every)}
+    source = next(iter(rankings.values())).source
+    placeholders = Pulled(pa.table(rows, schema=JUDGMENT.schema), JUDGMENT, source)
+    load_tables(engine, placeholders, Queries(), rankings, evaluation)
+    metrics = evaluation.metric_list
+    refuse_missing_ranks(rankings, metrics)
+    findings = check_duplicates(engine, rankings, metrics)
+    findings += check_rankings(engine, read_notices(engine), rankings)
+    findings += check_spellings(engine, metrics, None, rankings)
+    findings += check_depths(engine, metrics)
+    for metric in metrics:
+        findings += check_order_alone(engine, metric)
+    refuse_errors(findings, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
+    results = ", ".join(f"{name} {pulled.count} results" for name, pulled in rankings.items())
+    names = ", ".join(metric.name for metric in metrics)
+    return apply_severities(findings, evaluation), f"{results}; metrics {names}\n{NOT_CHECKED}"

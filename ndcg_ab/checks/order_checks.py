@@ -301,3 +301,37 @@ def mean_bounds(
             expected[query] = values[query] if bounds.expected is None else bounds.expected
     middle = judged.mean(expected) if metric.traits.is_additive else None
     return judged.mean(worst), middle, judged.mean(best)
+
+
+# ---- without judgments
+
+
+def check_order_alone(engine: Engine, metric: Metric) -> Iterator[Finding]:
+    """Yield findings on ties within a metric's depth, and on rank columns that disagree with the scores there.
+
+    Nothing is yielded for a metric with ties = given or unjudged = condense.
+    """
+    if metric.ties == "given":
+        return
+    cutoff, rule = deepest_cutoff([metric]), rank_rule(metric)
+    if metric.unjudged == "condense":  # what stays in the ranking is not known
+        return
+    engine.build("tied_query", cutoff=cutoff, rank_rule=rule)
+    engine.build("suspicious_query", cutoff=cutoff, rank_rule=rule)
+    engine.build("disagreeing_query", cutoff=cutoff)
+    columns = ("system_id", "query_id", "ranks")
+    where = f"top-{metric.cutoff} " if (metric.cutoff or EVERYTHING) < EVERYTHING else ""
+    for (name,) in engine.rows("system", ("system_id",), order="position"):
+        other, tied = (
+            [row[1:] for row in engine.rows(table, columns, where={"system_id": name}, order="query_id")]
+            for table in ("disagreeing_query", "tied_query")
+        )
+        for code, severity, rows, observation in (
+            ("rank_disagrees", "warning", other, "its rank column disagrees with its scores, of which scores decide"),
+            ("tied_places", "note", tied, f"equal scores decide {sum(row[1] for row in tied)} {where}places"),
+        ):
+            if rows:
+                message = f"system {name}: {observation}, in {queries_text(len(rows))} (such as {rows[0][0]!r})"
+                examples = query_examples([query_id for query_id, _ in rows])
+                count = len(rows) if code == "rank_disagrees" else sum(row[1] for row in rows)
+                yield make_finding(code, message, count, name, metric.name, None, examples, severity)

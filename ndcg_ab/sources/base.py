@@ -47,11 +47,14 @@ class Remark:
     total: int | None = None
 
 
+def with_metadata(table: pa.Table, entries: Mapping[bytes, bytes]) -> pa.Table:
+    """Return the table with further entries in the schema metadata, which Parquet files preserve."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), **entries}) if entries else table
+
+
 def with_remarks(table: pa.Table, remarks: Sequence[Remark]) -> pa.Table:
-    """Return the table with the remarks of its source in the schema metadata, which Parquet files preserve."""
-    if not remarks:
-        return table
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), **remarks_metadata(remarks)})
+    """Return the table with the remarks of its source in the schema metadata."""
+    return with_metadata(table, remarks_metadata(remarks))
 
 
 def remarks_metadata(remarks: Sequence[Remark]) -> dict[bytes, bytes]:
@@ -71,15 +74,7 @@ def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
     query_ids: the queries on which the source failed. The results of such queries are missing; an empty result would be
     a valid answer.
     """
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), FAILED: json.dumps(query_ids).encode()})
-
-
-def with_remote_table(table: pa.Table, remote: RemoteTable) -> pa.Table:
-    """Return a table of query ids whose metadata name the remote table with the rows of these queries.
-
-    table: one row per query. remote: the table on the cluster.
-    """
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: remote.to_json().encode()})
+    return with_metadata(table, {FAILED: json.dumps(query_ids).encode()})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,6 @@ from ndcg_ab.config.model.inputs import sources
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.judgments import ClicksSource
 from ndcg_ab.config.model.inputs.sources import Source as Described
-from ndcg_ab.config.model.operation import Resources
-from ndcg_ab.deadlines import Say
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import CostRequest, Pulled, PullRequest, PullResult, Source
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
@@ -30,7 +28,7 @@ from ndcg_ab.sources.tables.document_rules import (
     name_queries,
     with_ids,
 )
-from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter, distinct_texts
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, distinct_texts
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout, WordGradeError
 
@@ -74,41 +72,32 @@ def pull_source(
     directory: Path,
     queries: Mapping[str, str] | None = None,
     *,
-    attributes: Mapping[str, Mapping[str, str]] | None = None,
-    folder: Path | None = None,
-    writer: TableWriter = IN_MEMORY,
     needed: NeededResults | None = None,
-    costs: CostRequest | None = None,
-    resources: Resources | None = None,
     system: str | None = None,
     rules: DocumentRules = AS_IT_IS,
-    say: Say = lambda text: None,
+    **settings: Any,
 ) -> Pulled:
     """Return the data of a source in the columns of a layout; raise InputError with the location of a wrong row.
 
     directory: the folder from which relative paths start and in which modules are looked for.
     queries: query_id -> text, for sources that need them, and for tables that name queries by their texts.
-    attributes: query_id -> {column: value}, for requests.
-    writer: receives the rows.
-    folder: where answers may be stored during the run; None: nowhere.
     needed: the part of a ranking that will be used; None: all of it.
-    costs: the costs to record, or to read from columns of the rows; None: none.
-    resources: threads and memory for sources that compute, and for reducing the ranking; None: everything.
     system: the system whose rows are selected from a table of several systems.
     rules: the rules for document ids of a ranking.
-    say: receives progress messages.
+    settings: further attributes of the `PullRequest`: attributes, folder, writer, costs, resources and say.
     """
     is_shared = False
     if layout.kind == RANKING.kind and isinstance(described, sources.FileSource):
         from ndcg_ab.sources.tables.one_system import WITH_SYSTEM, has_several_systems, rows_of_system
 
         is_shared = has_several_systems(described, directory, system, make_source)
+    request = PullRequest(queries or {}, **settings)
+    writer, costs = request.writer, request.costs
     # columns that hold costs are no fields of a ranking
     without_costs = filter_mapped_columns(described, lambda field: field not in costs.names) if costs else described
     source = make_source(without_costs, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
-    request = PullRequest(queries or {}, attributes or {}, folder, writer, costs, resources, say)
     if needed and rules == AS_IT_IS and not is_shared:
         short = source.reduce(layout, needed, request)
         if short and not match_texts(short.answers["query_id"].to_pylist(), request.texts)[1]:

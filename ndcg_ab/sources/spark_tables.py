@@ -16,7 +16,7 @@ from ndcg_ab.config.secrets.lookup import reveal_secrets
 from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.errors import InputError, format_value, require_libraries
 from ndcg_ab.files import resolve_path
-from ndcg_ab.sources.base import Source, with_remote_table
+from ndcg_ab.sources.base import STAYING, Source, with_metadata
 from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, Layout, check_types
 
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint"}
@@ -75,7 +75,8 @@ class ClusterTable(Source):
         self.refuse_invalid_values(query_rows, remote)
         rows = int(pc.sum(query_rows["rows"]).as_py())
         remote = RemoteTable(table, described.where, columns, rows, spark.digest_summary(remote, query_rows))
-        return with_remote_table(query_rows.select(layout.schema.names).cast(layout.schema), remote)
+        table_of_queries = query_rows.select(layout.schema.names).cast(layout.schema)
+        return with_metadata(table_of_queries, {STAYING: remote.to_json().encode()})
 
     def refuse_invalid_values(self, rows: pa.Table, remote: RemoteTable) -> None:
         """Raise InputError for the first column with missing or invalid values.

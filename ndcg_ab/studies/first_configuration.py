@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import yaml
 from pydantic import ValidationError
 
-from ndcg_ab.checks.unjudged_checks import check_rankings_alone
+from ndcg_ab.checks.data_checks import check_rankings_alone
 from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.loading.layers import fill_in_content
 from ndcg_ab.config.loading.templates import is_folder_or_pattern, resolve_templates

@@ -1,6 +1,5 @@
 """Define the commands about ndcg-ab itself: metrics, schema, findings, formats, terms."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -16,7 +15,10 @@ def metrics(
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
+    """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice.
+
+    Example: ndcg-ab metrics 'ndcg(preset=sklearn)@10'
+    """
     from ndcg_ab.other_measures import parse_own_metric
     from ndcg_ab.report.terminal.reference import format_metric, list_choices, lists_content, metrics_content
 
@@ -34,7 +36,10 @@ def schema(
         str | None, typer.Option(metavar="FILE", help="Write it to a file. (default standard output)")
     ] = None,
 ) -> None:
-    """Print the JSON Schema of a configuration, with which editors complete and explain its keys."""
+    """Print the JSON Schema of a configuration, with which editors complete and explain its keys.
+
+    Example: ndcg-ab schema --json ndcg-ab.schema.json
+    """
     output = Output((), json=json or "-")
     from ndcg_ab.config.loading.schema import schema_text
 
@@ -48,7 +53,10 @@ def findings(
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """List what the data check can find, or explain a finding: what it means, what to do."""
+    """List what the data check can find, or explain a finding: what it means, what to do.
+
+    Example: ndcg-ab findings few_judged
+    """
     from ndcg_ab.report.terminal.reference import list_codes, print_codes, print_entry
 
     output = Output((), json=json)
@@ -65,7 +73,10 @@ def findings(
 
 
 def formats(json: JsonFile = None) -> None:
-    """List the file formats that are read, each with a small example."""
+    """List the file formats that are read, each with a small example.
+
+    Example: ndcg-ab formats
+    """
     from ndcg_ab.sources.forms.recognition import FORMS, list_forms
 
     output = Output((), json=json)
@@ -75,7 +86,10 @@ def formats(json: JsonFile = None) -> None:
 
 
 def terms(json: JsonFile = None) -> None:
-    """Explain the words and marks of the printed result and of the page."""
+    """Explain the words and marks of the printed result and of the page.
+
+    Example: ndcg-ab terms
+    """
     from ndcg_ab.report.terminal.reference import print_terms, read_terms
 
     output = Output((), json=json)
@@ -83,10 +97,4 @@ def terms(json: JsonFile = None) -> None:
     output.show(print_terms)
 
 
-COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    metrics: "'ndcg(preset=sklearn)@10'",
-    schema: "--json ndcg-ab.schema.json",
-    findings: "few_judged",
-    formats: "",
-    terms: "",
-}
+COMMANDS = (metrics, schema, findings, formats, terms)

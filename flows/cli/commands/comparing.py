@@ -1,6 +1,5 @@
 """Define the commands that only need files: compare, explain, sensitivity."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,7 +51,10 @@ def compare(
     help_all: HelpAll = False,
     **options: Any,
 ) -> None:
-    """Compare systems from files, without a configuration; only files that you ask for are written."""
+    """Compare systems from files, without a configuration; only files that you ask for are written.
+
+    Example: ndcg-ab compare judgments.qrels old.run new.run.gz --metric nDCG@10 --metric R@100 --report report.html
+    """
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.pipeline import evaluate
     from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
@@ -105,7 +107,11 @@ def explain(
     json: JsonFile = None,
     **options: Any,
 ) -> None:
-    """Explain one query's value rank by rank; with two metrics, also which choice makes them differ."""
+    """Explain one query's value rank by rank; with two metrics, also which choice makes them differ.
+
+    Example: ndcg-ab explain judgments.qrels new.run --query q17 --metric 'ndcg(preset=elasticsearch)@10' --metric
+    ndcg@10
+    """
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.engines import open_engine
     from ndcg_ab.report.terminal.studies import print_explained
@@ -132,7 +138,10 @@ def sensitivity(
     help_all: HelpAll = False,
     **options: Any,
 ) -> None:
-    """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
+    """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?
+
+    Example: ndcg-ab sensitivity judgments.qrels old.run new.run --cutoff 5 --cutoff 10 --picture sensitivity.svg
+    """
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.report.terminal.studies import print_sensitivity
     from ndcg_ab.scoring.scoring import open_engine_for
@@ -157,8 +166,4 @@ def sensitivity(
     output.print_written_files()
 
 
-COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    compare: "judgments.qrels old.run new.run.gz --metric nDCG@10 --metric R@100 --report report.html",
-    explain: "judgments.qrels new.run --query q17 --metric 'ndcg(preset=elasticsearch)@10' --metric ndcg@10",
-    sensitivity: "judgments.qrels old.run new.run --cutoff 5 --cutoff 10 --picture sensitivity.svg",
-}
+COMMANDS = (compare, explain, sensitivity)

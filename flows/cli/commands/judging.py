@@ -1,6 +1,6 @@
 """Define the commands that choose documents to judge: draw, judge-next."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,7 +87,10 @@ def draw(
     help_all: HelpAll = False,
     **options: Any,
 ) -> None:
-    """Draw queries to judge from a log, among those whose results differ, with known probabilities."""
+    """Draw queries to judge from a log, among those whose results differ, with known probabilities.
+
+    Example: ndcg-ab draw old.run new.run --queries log.tsv -n 80 --output-file drawn.tsv --sheet judge.html
+    """
     if deviation is not None and not 0 < deviation < float("inf"):
         raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
     if deviation is not None and judgments:
@@ -190,7 +193,10 @@ def judge_next(
     help_all: HelpAll = False,
     **options: Any,
 ) -> None:
-    """Name the unjudged documents whose grades would settle the comparison soonest."""
+    """Name the unjudged documents whose grades would settle the comparison soonest.
+
+    Example: ndcg-ab judge-next judgments.qrels old.run new.run -n 50 --sheet judge.html
+    """
     from ndcg_ab.config.options.from_options import evaluation_from_options, parse_metrics
 
     chosen = parse_metrics("--metric", [metric])[0] if metric else None
@@ -228,7 +234,4 @@ def judge_next(
     output.print_written_files()
 
 
-COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    draw: "old.run new.run --queries log.tsv -n 80 --output-file drawn.tsv --sheet judge.html",
-    judge_next: "judgments.qrels old.run new.run -n 50 --sheet judge.html",
-}
+COMMANDS = (draw, judge_next)

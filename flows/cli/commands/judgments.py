@@ -1,6 +1,6 @@
 """Define the commands about judgments: judgments, clicks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,7 +45,10 @@ def judgments(
     help_all: HelpAll = False,
     **options: Any,
 ) -> None:
-    """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each."""
+    """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each.
+
+    Example: ndcg-ab judgments human.qrels model.qrels old.run new.run --json agreement.json
+    """
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.report.terminal.labels import print_judgments
     from ndcg_ab.studies.judgments import compare_judgments
@@ -131,7 +134,10 @@ def clicks(
     quiet: Quiet = False,
     **resources: Any,
 ) -> None:
-    """Compute judgments from a log of clicks, and show the counts behind them."""
+    """Compute judgments from a log of clicks, and show the counts behind them.
+
+    Example: ndcg-ab clicks events.jsonl --queries queries.tsv --output-file judgments.csv
+    """
     from ndcg_ab.config.options.from_options import parse_columns, with_resource_options
     from ndcg_ab.files import write_table
     from ndcg_ab.report.terminal.labels import print_clicks
@@ -174,7 +180,4 @@ def parse_numbers(option: str, text: str | None) -> list[float] | None:
         raise InputError(f"{option} {text}: must be numbers with commas between, as 0.25,0.5,0.75") from None
 
 
-COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    judgments: "human.qrels model.qrels old.run new.run --json agreement.json",
-    clicks: "events.jsonl --queries queries.tsv --output-file judgments.csv",
-}
+COMMANDS = (judgments, clicks)

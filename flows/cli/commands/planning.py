@@ -1,7 +1,6 @@
 """Define the commands `power`, which plans an evaluation, and `sql`, which writes a metric as a query."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,7 +68,10 @@ def power(
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
-    """Compute how many queries a difference needs, and what a number of queries can show."""
+    """Compute how many queries a difference needs, and what a number of queries can show.
+
+    Example: ndcg-ab power --scores scores.parquet --metric ndcg@10 --effect 0.005 --picture power.svg
+    """
     from ndcg_ab.report.terminal.studies import print_plans
     from ndcg_ab.studies.power import make_plans, parse_questions, plans_to_json
 
@@ -115,7 +117,11 @@ def sql(
     ] = False,
     json: JsonFile = None,
 ) -> None:
-    """Print one SQL query that computes a metric in your own database, with its definition in a comment."""
+    """Print one SQL query that computes a metric in your own database, with its definition in a comment.
+
+    Example: ndcg-ab sql --metric ndcg@10 --dialect postgres --judgments search.judgments --rankings search.rankings
+    --columns query_id=qid,doc_id=url > ndcg_at_10.sql
+    """
     from ndcg_ab.config.options.from_options import parse_columns, parse_pairs
     from ndcg_ab.other_measures import parse_own_metric
     from ndcg_ab.warehouse.dialects import Tables
@@ -137,8 +143,4 @@ def sql(
         sys.stdout.write(visible_json(text))
 
 
-COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    power: "--scores scores.parquet --metric ndcg@10 --effect 0.005 --picture power.svg",
-    sql: "--metric ndcg@10 --dialect postgres --judgments search.judgments --rankings search.rankings"
-    " --columns query_id=qid,doc_id=url > ndcg_at_10.sql",
-}
+COMMANDS = (power, sql)

@@ -1,7 +1,7 @@
 """Define the commands that need a configuration: check, run, history, publish, serve, deploy."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,6 +41,8 @@ def check(
     """Read and check all inputs of a configuration, or the given files, without computing scores.
 
     What each finding means and what to do: ndcg-ab findings, or docs/findings.md.
+
+    Example: ndcg-ab check configs/demo.yaml
     """
     from ndcg_ab.config.environment import tracking_uri
     from ndcg_ab.config.options.from_options import parse_grades, parse_metrics, parse_severities, read_resources
@@ -103,6 +105,8 @@ def run(
     """Run the whole evaluation, keep it in the history, and log it to the tracker.
 
     If a Prefect server is named, the run is a flow on that server.
+
+    Example: ndcg-ab run configs/demo.yaml
     """
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.config.options.from_options import with_resource_options
@@ -175,7 +179,10 @@ def history(
     settings: Settings = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show the evaluations of a configuration, one per line: values, verdicts, and what changed in the inputs."""
+    """Show the evaluations of a configuration, one per line: values, verdicts, and what changed in the inputs.
+
+    Example: ndcg-ab history configs/demo.yaml --last 30 --picture nights.svg
+    """
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.history.timeline import query_json, read_query, read_timeline, timeline_json
     from ndcg_ab.report.terminal.timeline import print_digest, print_query_values, print_timeline
@@ -221,7 +228,10 @@ def publish(
     json: JsonFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Log one finished evaluation, or all pending ones of a configuration, to the tracker; nothing is logged twice."""
+    """Log one finished evaluation, or all pending ones of a configuration, to the tracker; nothing is logged twice.
+
+    Example: ndcg-ab publish ndcg-ab-results/demo/20261120T020000Z
+    """
     from ndcg_ab.deadlines import Budget
     from ndcg_ab.errors import TrackingError
     from ndcg_ab.full_disks import is_full
@@ -281,7 +291,10 @@ ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Co
 
 
 def serve(configs: ConfigFiles, settings: Settings = None) -> None:
-    """Run evaluations on their schedules in this process, until it is stopped."""
+    """Run evaluations on their schedules in this process, until it is stopped.
+
+    Example: ndcg-ab serve configs/demo.yaml
+    """
     require_libraries("ndcg-ab serve", "prefect", "mlflow")
     evaluations = load_evaluations(configs, settings or ())
     from ... import schedules
@@ -297,7 +310,10 @@ def deploy(
     settings: Settings = None,
     json: JsonFile = None,
 ) -> None:
-    """Register evaluations with their schedules at a Prefect server, for the workers of a pool."""
+    """Register evaluations with their schedules at a Prefect server, for the workers of a pool.
+
+    Example: ndcg-ab deploy configs/nightly.yaml --pool local
+    """
     require_libraries("ndcg-ab deploy", "prefect", "mlflow")
     evaluations = load_evaluations(configs, settings or ())
     from ... import schedules
@@ -333,11 +349,4 @@ def load_evaluations(configs: list[Path], settings: Sequence[str] = ()) -> "list
     return evaluations
 
 
-COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    check: "configs/demo.yaml",
-    run: "configs/demo.yaml",
-    history: "configs/demo.yaml --last 30 --picture nights.svg",
-    publish: "ndcg-ab-results/demo/20261120T020000Z",
-    serve: "configs/demo.yaml",
-    deploy: "configs/nightly.yaml --pool local",
-}
+COMMANDS = (check, run, history, publish, serve, deploy)

@@ -3,7 +3,6 @@
 import dataclasses
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,7 +38,10 @@ def init(
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
-    """Write a first configuration from existing files, after reading and checking them."""
+    """Write a first configuration from existing files, after reading and checking them.
+
+    Example: ndcg-ab init qrels.txt old.run new.run
+    """
     from ndcg_ab.config.options.from_options import parse_grades
     from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
     from ndcg_ab.engines import open_engine
@@ -87,7 +89,10 @@ def example(
     json: JsonFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write small files to try every command with: judgments, fewer judgments, two rankings, queries, titles."""
+    """Write small files to try every command with: judgments, fewer judgments, two rankings, queries, titles.
+
+    Example: ndcg-ab example example
+    """
     from ndcg_ab.studies.first_configuration import write_example
 
     output = Output((), quiet=quiet, json=json)
@@ -99,7 +104,4 @@ def example(
         print_line(f"→ {program_name()} compare {judgments} {' '.join(rankings)} --smallest-effect 0.01")
 
 
-COMMANDS: dict[Callable[..., None], str] = {
-    init: "qrels.txt old.run new.run",
-    example: "example",
-}  # with example options
+COMMANDS = (init, example)

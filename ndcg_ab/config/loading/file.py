@@ -33,16 +33,18 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     directory = resolve_path(path.parent)
     if problem := path_fault(str(directory)):
         raise InputError(f"{path}: its folder {format_value(str(directory))} {problem}")
-    layered = read_layers(path, settings)
+    content, origins = read_layers(path, settings)
 
     def located(key_path: KeyPath, text: str) -> str:
-        return f"{layered.origin_of(key_path, str(path))}: {text}"
+        """Return a message after the origin of the value at a key path, or of the mapping or list that contains it."""
+        ways = (key_path[:length] for length in range(len(key_path), 0, -1))
+        return f"{next((origins[way] for way in ways if way in origins), path)}: {text}"
 
-    if plain := dict.fromkeys(key_path for key_path, _ in find_plain_secrets(layered.content)):
-        remember_plain_secrets(layered.content)
+    if plain := dict.fromkeys(key_path for key_path, _ in find_plain_secrets(content)):
+        remember_plain_secrets(content)
         raise InputError("\n".join(located(key_path, f"{dotted_key(key_path)}: {PLAIN_SECRET}") for key_path in plain))
     try:
-        evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
+        evaluation = Evaluation.model_validate({**content, "directory": directory})
     except ValidationError as error:
         messages = (located(key_path, write_sentence(parts)) for key_path, parts in problems_by_key(error))
         raise InputError("\n".join(messages)) from None

@@ -1,6 +1,5 @@
 """Merge the layers of a configuration: the files that it extends, the file itself, and changes by `--set`."""
 
-import dataclasses
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,51 +26,20 @@ from ndcg_core.measures.writing import nearest_hint
 SET = "--set"
 
 
-@dataclasses.dataclass(frozen=True)
-class LayeredConfiguration:
-    """The merged content of configuration files and `--set` options.
-
-    Attributes
-    ----------
-    content : dict
-        Keys and values, with variables filled in.
-    origins : dict
-        Key path -> the file, or `--set`, that gave the value.
-    """
-
-    content: dict[Any, Any]
-    origins: dict[KeyPath, str]
-
-    def origin_of(self, key_path: KeyPath, otherwise: str) -> str:
-        """Return the file, or `--set`, that gave the value at a key path.
-
-        If no origin is recorded for the value, return the origin of the mapping or list that contains it. If that has
-        no origin either, return `otherwise`.
-        """
-        for length in range(len(key_path), 0, -1):
-            if (origin := self.origins.get(key_path[:length])) is not None:
-                return origin
-        return otherwise
-
-    def merge_onto(self, below: "LayeredConfiguration") -> "LayeredConfiguration":
-        """Return this layer merged onto a lower layer.
-
-        Mappings are merged key by key, other values of the lower layer are replaced, and null removes a key.
-        """
-        return LayeredConfiguration(merge_layers(below.content, self.content), below.origins | self.origins)
+Layer = tuple[dict[Any, Any], dict[KeyPath, str]]
+"""Keys and values, with variables filled in; key path -> the file, or `--set`, that gave the value."""
 
 
-def read_layers(path: Path, settings: Sequence[str] = ()) -> LayeredConfiguration:
+def read_layers(path: Path, settings: Sequence[str] = ()) -> Layer:
     """Return the content of a file merged with the files that it extends and the changes by `--set`.
 
     Keys that are null and have a default are left out. settings: the texts of the `--set` options. Raises InputError if
     a file or an option cannot be read.
     """
-    layered = read_layer(path, (), resolve_path(path.parent))
-    content, origins = layered.content, dict(layered.origins)
+    content, origins = read_layer(path, (), resolve_path(path.parent))
     for text in settings:
         origins[assign_setting(content, text)] = SET
-    return LayeredConfiguration(without_nulls(content), origins)
+    return without_nulls(content), origins
 
 
 def without_nulls(content: Any, key_path: KeyPath = ()) -> Any:
@@ -87,7 +55,7 @@ def without_nulls(content: Any, key_path: KeyPath = ()) -> Any:
     }
 
 
-def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredConfiguration:
+def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> Layer:
     """Return the content of a file merged onto the files that it extends.
 
     directory: the folder from which relative paths start; paths in files of other folders become absolute. above: the
@@ -115,13 +83,13 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
         raise InputError(f"{path}: {EXTENDS} = {extended!r}: must be the name of a file, or a list of names")
     if resolve_path(path.parent) != directory:
         content = rebase_paths(content, resolve_path(path.parent))
-    own = LayeredConfiguration(content, dict.fromkeys(leaf_keys(content), str(path)))
-    if not bases:
-        return own
-    below = LayeredConfiguration({}, {})
+    below: dict[Any, Any] = {}
+    origins: dict[KeyPath, str] = {}
     for base in bases:
-        below = read_layer(path.parent / Path(base).expanduser(), (*above, path), directory).merge_onto(below)
-    return own.merge_onto(below)
+        lower, of_lower = read_layer(path.parent / Path(base).expanduser(), (*above, path), directory)
+        below, origins = merge_layers(below, lower), origins | of_lower
+    origins |= dict.fromkeys(leaf_keys(content), str(path))
+    return (merge_layers(below, content) if bases else content), origins
 
 
 def merge_layers(below: dict[Any, Any], above: dict[Any, Any], key_path: KeyPath = ()) -> dict[Any, Any]:

@@ -68,7 +68,7 @@ def resolve_templates(evaluation: Evaluation, time: datetime) -> Evaluation:
     """
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
     dated = write_dates_in(evaluation, time.astimezone(zone))
-    resolved = resolve_files(dated, evaluation, ())
+    (resolved,) = resolve_files(dated, evaluation, ())
     if resolved == evaluation and not any(system.is_one_per_file for system in evaluation.systems):
         return evaluation
     try:  # systems may have other names now
@@ -130,41 +130,34 @@ def write_dates_in(model: P, time: datetime) -> P:
 # ---- patterns
 
 
-def resolve_files(model: P, evaluation: Evaluation, key_path: KeyPath) -> P:
-    """Return a model with each file pattern replaced by the one file that matches it, also in nested models.
+def resolve_files(model: P, evaluation: Evaluation, key_path: KeyPath) -> list[P]:
+    """Return the models that take the place of a model, with each file pattern replaced by the file that matches it.
 
-    Addresses, data in memory, and files that are parts of one table stay unchanged.
+    A system with `{stem}` in its name becomes one system per matching file; any other model stays one. Addresses, data
+    in memory, and files that are parts of one table stay unchanged. Raises InputError for a pattern with too few or too
+    many matches, and if a system with `{stem}` has an address in the place of a path.
     """
+    if isinstance(model, System) and model.is_one_per_file:
+        where = f"{dotted_key(key_path)}.file"
+        if not isinstance(model.file, Path):
+            message = f"{STEM} in a name matches files of this machine, not addresses: name each of the systems"
+            raise InputError(f"{evaluation.name}: {where} = {safe_address(str(model.file))!r}: {message}")
+        return [
+            model.model_copy(update={"name": model.name.replace(STEM, file_stem(file)), "file": file})
+            for file in find_files(evaluation, model.file, where)
+        ]
     changes: dict[str, Any] = {}
     is_one = not getattr(model, "parts", False) and getattr(model, "in_memory", None) is None
     for name, field in type(model).model_fields.items():
         value, inner = getattr(model, name), (*key_path, name)
         if isinstance(value, list) and value and isinstance(value[0], BaseModel):
-            entries = (resolve_entry(each, evaluation, (*inner, index)) for index, each in enumerate(value))
+            entries = (resolve_files(each, evaluation, (*inner, index)) for index, each in enumerate(value))
             changes[name] = [each for several in entries for each in several]
         elif isinstance(value, BaseModel):
-            changes[name] = resolve_files(value, evaluation, inner)
+            (changes[name],) = resolve_files(value, evaluation, inner)
         elif isinstance(value, Path) and is_one and Trait.INPUT in traits_of(field):
             changes[name] = find_single_file(evaluation, value, dotted_key(inner))
-    return model.model_copy(update=changes)
-
-
-def resolve_entry(entry: P, evaluation: Evaluation, key_path: KeyPath) -> list[P]:
-    """Return the entries that replace one list entry; their files are resolved.
-
-    A system with `{stem}` in its name becomes one system per matching file; any other entry stays one entry. Raises
-    InputError if no file matches, or if such a system has an address in the place of a path.
-    """
-    if not isinstance(entry, System) or not entry.is_one_per_file:
-        return [resolve_files(entry, evaluation, key_path)]
-    where = f"{dotted_key(key_path)}.file"
-    if not isinstance(entry.file, Path):
-        message = f"{STEM} in a name matches files of this machine, not addresses: name each of the systems"
-        raise InputError(f"{evaluation.name}: {where} = {safe_address(str(entry.file))!r}: {message}")
-    return [
-        entry.model_copy(update={"name": entry.name.replace(STEM, file_stem(file)), "file": file})
-        for file in find_files(evaluation, entry.file, where)
-    ]
+    return [model.model_copy(update=changes)]
 
 
 def find_single_file(evaluation: Evaluation, path: Path, where: str) -> Path:

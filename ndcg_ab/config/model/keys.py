@@ -13,7 +13,16 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    create_model,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 
 from ndcg_ab.config.walking import KeyPath
@@ -152,6 +161,20 @@ class Model(BaseModel):
 def to_list(value: Any) -> Any:
     """Return a list unchanged, any other value in a list, and an empty list for None."""
     return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def obeys(fault_of: Callable[[str], str | None]) -> AfterValidator:
+    """Return a validator that raises ValueError for a text that breaks a rule; values other than texts are accepted.
+
+    fault_of: a function that returns the rule that a text breaks, or None for a valid text.
+    """
+
+    def check(value: Any) -> Any:
+        if isinstance(value, str) and (fault := fault_of(value)):
+            raise ValueError(fault)
+        return value
+
+    return AfterValidator(check)
 
 
 SEVERAL = BeforeValidator(to_list)

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from ndcg_ab.config.model.keys import OUTPUT, Model, Option, SecretText, Trait
+from ndcg_ab.config.model.keys import OUTPUT, Model, Option, SecretText, Trait, obeys
 from ndcg_ab.errors import format_value
 from ndcg_ab.files import path_fault
 from ndcg_ab.memory import limit_fault
@@ -64,7 +64,11 @@ MASTER = r"(local(-cluster)?(\[[^\]]+\])?|yarn)$|(spark|k8s)://."  # as Spark re
 SIZE = r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B$"
 MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?([KMGTkmgt]|[KMGTkmgt][iI]?[bB])|([1-9][0-9]?|100) ?%)$"
 Size = Annotated[str, matching_text(SIZE, "must be a size such as 20GB or 512MiB")]
-MemorySize = Annotated[str, matching_text(MEMORY, "must be a size such as 4GB or 512MiB, or a share such as 50%")]
+MemorySize = Annotated[
+    str,
+    matching_text(MEMORY, "must be a size such as 4GB or 512MiB, or a share such as 50%"),
+    obeys(lambda size: None if size.endswith("%") else limit_fault(size)),
+]
 
 TRACKERS = ("sqlite", "postgresql", "mysql", "mssql", "databricks", "databricks-uc", "uc")  # of MLflow, beside http
 HOST_AND_PORT = re.compile(r"[\w.-]+:\d+(/.*)?")
@@ -124,13 +128,7 @@ def check_address(fault_of: Callable[[str], str | None]) -> AfterValidator:
     it is used.
     fault_of: a function that returns the rule that an address breaks, or None for a valid address.
     """
-
-    def check(value: Any) -> Any:
-        if isinstance(value, str) and value and "${" not in value and (fault := fault_of(value)):
-            raise ValueError(fault)
-        return value
-
-    return AfterValidator(check)
+    return obeys(lambda address: fault_of(address) if address and "${" not in address else None)
 
 
 class Tracking(Model):
@@ -195,15 +193,8 @@ class Prefect(Model):
 class Schedule(Model):
     """The times at which `serve` and `deploy` run the evaluation."""
 
-    cron: str = Field(description="As 0 2 * * * for every night at two.")
+    cron: Annotated[str, obeys(cron_fault)] = Field(description="As 0 2 * * * for every night at two.")
     timezone: str = Field("UTC", description="As Europe/Berlin; the clock that cron means.")
-
-    @field_validator("cron")
-    @classmethod
-    def _fits_a_moment(cls, value: str) -> str:
-        if (fault := cron_fault(value)) is not None:
-            raise ValueError(fault)
-        return value
 
     @field_validator("timezone")
     @classmethod
@@ -246,13 +237,6 @@ class Resources(Model):
         description="Folder for what does not fit into memory, relative to the configuration;"
         " by default the one of temporary files, of `run` the output directory.",
     )
-
-    @field_validator("memory_limit")
-    @classmethod
-    def _enough(cls, value: str | None) -> str | None:
-        if value is not None and not value.endswith("%") and (problem := limit_fault(value)):
-            raise ValueError(problem)
-        return value
 
 
 class Spark(Model):

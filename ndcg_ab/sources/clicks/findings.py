@@ -95,59 +95,46 @@ def event_remarks(engine: Engine, rates: pa.Table) -> Iterator[Remark]:
             " document gains by its place cannot be told from what it is worth"
         )
         yield Remark("click_one_ranking", documents, (), message)
-    yield from unlogged_remarks(engine)
-    yield from bot_remarks(engine)
-    yield from one_client_remarks(engine)
-
-
-def unlogged_remarks(engine: Engine) -> list[Remark]:
-    """Return a list with a remark if documents have more clicks than impressions at a rank; else an empty list."""
-    names = ("document", "place", "shown_events", "click_events")
-    pieces = [
-        piece.filter(pc.greater(piece["click_events"], piece["shown_events"]))
-        for piece in engine.pieces("click_count", names)
-    ]
-    odd = pa.concat_tables(pieces)
-    if not odd.num_rows:
-        return []
-    more = pc.sum(pc.subtract(odd["click_events"], odd["shown_events"])).as_py()
-    message = f"{more:,} clicks or more have no impression beside them at their place: each counts as one shown, too"
-    first = odd.sort_by([("document", "ascending"), ("place", "ascending")]).slice(0, MOST_EXAMPLES).to_pylist()
-    examples = []
-    for row in first:
-        ((query_id, doc_id),) = engine.rows(
-            "click_document", ("query_id", "doc_id"), where={"document": row["document"]}
+    pieces = engine.pieces("click_count", ("document", "place", "shown_events", "click_events"))
+    odd = pa.concat_tables(piece.filter(pc.greater(piece["click_events"], piece["shown_events"])) for piece in pieces)
+    if odd.num_rows:
+        more = pc.sum(pc.subtract(odd["click_events"], odd["shown_events"])).as_py()
+        first = odd.sort_by([("document", "ascending"), ("place", "ascending")]).slice(0, MOST_EXAMPLES).to_pylist()
+        examples = tuple(f"{document_text(engine, row['document'])}, place {row['place']}" for row in first)
+        message = (
+            f"{more:,} clicks or more have no impression beside them at their place: each counts as one shown, too"
         )
-        examples.append(f"{ids_text(query_id, doc_id)}, place {row['place']}")
-    return [Remark("click_without_impression", more, tuple(examples), message)]
+        yield Remark("click_without_impression", more, examples, message)
+    yield from client_remarks(engine)
 
 
-def bot_remarks(engine: Engine) -> list[Remark]:
-    """Return a list with a remark if some clients have so many events that they may be programs; else an empty list."""
-    odd = engine.read("client_finding", where={"code": "click_bot"}, order="amount desc, client")
-    if not odd.num_rows:
-        return []
-    rows = odd.slice(0, MOST_EXAMPLES).to_pylist()
-    message = (
-        f"{odd.num_rows} of {rows[0]['clients']:,} clients make {pc.sum(odd['amount']).as_py() / rows[0]['total']:.0%}"
-        f" of the events, each more than {CLIENT_RULES['bot_times']} times the {rows[0]['usual']} that 99 of 100"
-        " clients keep to: programs, not people?"
-    )
-    examples = tuple(f"client {format_value(row['client'])}: {row['amount']:,} events" for row in rows)
-    return [Remark("click_bot", odd.num_rows, examples, message)]
+def document_text(engine: Engine, document: int) -> str:
+    """Return the query and the document of a row of `click_document`, as text."""
+    ((query_id, doc_id),) = engine.rows("click_document", ("query_id", "doc_id"), where={"document": document})
+    return ids_text(query_id, doc_id)
 
 
-def one_client_remarks(engine: Engine) -> list[Remark]:
-    """Return a list with a remark if most clicks of some documents come from a single client; else an empty list."""
+def client_remarks(engine: Engine) -> Iterator[Remark]:
+    """Yield the remarks on clients that may be programs, and on documents most of whose clicks one client made."""
+    bots = engine.read("client_finding", where={"code": "click_bot"}, order="amount desc, client")
+    if bots.num_rows:
+        rows = bots.slice(0, MOST_EXAMPLES).to_pylist()
+        share = pc.sum(bots["amount"]).as_py() / rows[0]["total"]
+        message = (
+            f"{bots.num_rows} of {rows[0]['clients']:,} clients make {share:.0%} of the events, each more than"
+            f" {CLIENT_RULES['bot_times']} times the {rows[0]['usual']} that 99 of 100 clients keep to: programs, not"
+            " people?"
+        )
+        examples = tuple(f"client {format_value(row['client'])}: {row['amount']:,} events" for row in rows)
+        yield Remark("click_bot", bots.num_rows, examples, message)
     odd = engine.read("client_finding", where={"code": "click_one_client"}, order="query_id, doc_id")
-    if not odd.num_rows:
-        return []
-    message = (
-        f"more than half of the clicks of {odd.num_rows:,} documents (with {CLIENT_RULES['one_client_clicks']} clicks"
-        " or more) come from one client each"
-    )
-    examples = tuple(
-        f"{ids_text(row['query_id'], row['doc_id'])}: {row['amount']} of {row['total']} clicks"
-        for row in odd.slice(0, MOST_EXAMPLES).to_pylist()
-    )
-    return [Remark("click_one_client", odd.num_rows, examples, message)]
+    if odd.num_rows:
+        message = (
+            f"more than half of the clicks of {odd.num_rows:,} documents (with {CLIENT_RULES['one_client_clicks']}"
+            " clicks or more) come from one client each"
+        )
+        examples = tuple(
+            f"{ids_text(row['query_id'], row['doc_id'])}: {row['amount']} of {row['total']} clicks"
+            for row in odd.slice(0, MOST_EXAMPLES).to_pylist()
+        )
+        yield Remark("click_one_client", odd.num_rows, examples, message)

@@ -4,9 +4,9 @@ import re
 from pathlib import Path, PosixPath
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
+from pydantic import Field, PlainValidator, WithJsonSchema
 
-from ndcg_ab.config.model.keys import Model, SecretText, Trait, is_reference
+from ndcg_ab.config.model.keys import Model, SecretText, Trait, is_reference, obeys
 from ndcg_ab.config.model.operation import expand_home
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -121,7 +121,9 @@ class Database(Model):
     main_key = "uri"
     short_form = SecretText
 
-    uri: SecretText | None = Field(None, description="Its address, as postgresql://reader@host/db or sqlite:///x.db.")
+    uri: Annotated[SecretText | None, obeys(lambda address: None if address else "must not be empty")] = Field(
+        None, description="Its address, as postgresql://reader@host/db or sqlite:///x.db."
+    )
     driver: str | None = Field(
         None,
         description="The ADBC driver: postgresql, snowflake, …, or its library's path; by default by the uri.",
@@ -139,13 +141,6 @@ class Database(Model):
         Any other value is returned unchanged.
         """
         return {"uri": value} if is_reference(value) else super().expand(value)
-
-    @field_validator("uri")
-    @classmethod
-    def _not_empty(cls, value: Any) -> Any:
-        if value == "":
-            raise ValueError("must not be empty")
-        return value
 
     @property
     def display_name(self) -> str:

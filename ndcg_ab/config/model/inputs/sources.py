@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PrivateAttr, ValidationError, WrapValidator, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, WrapValidator, model_validator
 
 from ndcg_ab.config.model.inputs.connections import (
     Database,
@@ -21,7 +21,7 @@ from ndcg_ab.config.model.inputs.connections import (
     safe_address,
 )
 from ndcg_ab.config.model.inputs.http import HttpSource
-from ndcg_ab.config.model.keys import Model, Trait, with_keys_of
+from ndcg_ab.config.model.keys import Model, Trait, obeys, with_keys_of
 from ndcg_ab.config.model.operation import GivenPath, Spark
 from ndcg_core.measures.external_metric import ExternalMetric, canonical_name
 
@@ -340,7 +340,9 @@ class System(InputSettings):
 
     contents = "rankings"
 
-    name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
+    name: Annotated[str, obeys(lambda name: None if name.isprintable() else "must be printable text on one line")] = (
+        Field(description="The system's name in every table.", min_length=1, max_length=100)
+    )
     version: Mark = Field(None, description="The version that is evaluated: a tag, a commit, a date.")
     duplicates: Literal["first"] | None = Field(
         None, description="first: a repeated document of a query counts at its first place, and is not refused."
@@ -353,13 +355,6 @@ class System(InputSettings):
         elif present := [key for key in self.kinds if getattr(self, key) is not None]:
             raise ValueError(f"{present[0]} goes with judgments: with `scores` a system is a name alone")
         return self
-
-    @field_validator("name")
-    @classmethod
-    def _on_one_line(cls, value: str) -> str:
-        if not value.isprintable():
-            raise ValueError("must be printable text on one line")
-        return value
 
     @property
     def is_one_per_file(self) -> bool:
