@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.files import resolve_path, write_text
@@ -100,6 +100,12 @@ class Output:
             write_text(picture, draw_picture(lambda console: printer(console, *map(visible_record, things), **options)))
         if self.is_shown:
             print_safely(printer, *things, **options)
+
+    def finish(self, as_json: Callable[[], str], printer: Callable[..., None], *things: object, **options: Any) -> None:
+        """Write the results as JSON, show them as `show` does, and print which files were written."""
+        self.write("json", as_json)
+        self.show(printer, *things, **options)
+        self.print_written_files()
 
     def warn_of_formulas(self, name: str, texts: Iterable[object]) -> None:
         """Print a warning if a spreadsheet would run texts of a written CSV file as formulas.

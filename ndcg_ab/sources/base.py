@@ -177,6 +177,10 @@ class Source(ABC):
     origin: str
     limits_key: str
 
+    def __init__(self, described: Any, directory: Path) -> None:
+        """Store the description of the source in a configuration, and the folder from which relative paths start."""
+        self.described, self.directory, self.origin = described, directory, described.origin
+
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         """Return all rows of the source in the columns of a layout.
 

@@ -4,12 +4,10 @@ Each batch is converted to the columns of the layout as it arrives, so that only
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import PullRequest, PullResult, Source, remarks_metadata
 from ndcg_ab.sources.database_drivers import query_database
@@ -30,11 +28,6 @@ class DatabaseQuery(Source):
     """A source that reads the rows of a database query."""
 
     limits_key = "database"
-
-    def __init__(self, described: DatabaseSource, directory: Path) -> None:
-        self.origin = described.origin
-        self.described = described
-        self.directory = directory
 
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         layout.refuse_unknown(self.origin, self.described.columns)

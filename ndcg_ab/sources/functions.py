@@ -59,9 +59,8 @@ class Function(Source):
     limits_key = "function"
 
     def __init__(self, described: PythonSource, directory: Path) -> None:
-        self.origin, self.shown = described.python, f"python = {described.python!r}"
-        self.described = described
-        self.directory = directory
+        super().__init__(described, directory)
+        self.shown = f"python = {described.python!r}"
 
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         """Return the ranking that the function returns, with the time of each call if costs are recorded."""
@@ -291,9 +290,8 @@ class Extension(Source):
     limits_key = "extension"
 
     def __init__(self, described: ExtensionSource, directory: Path) -> None:
-        self.described = described
+        super().__init__(described, directory)
         self.origin = f"extension = {described.extension!r}"
-        self.directory = directory
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         """Return the table of the extension; raise InputError if it is not installed, fails, or breaks a rule."""

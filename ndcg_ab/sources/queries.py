@@ -19,6 +19,7 @@ from ndcg_ab.sources.tables.schema import DOCUMENT, NOT_DRAWN, OF_DRAWS, Field, 
 
 PLAIN = query_layout((), needs_text=False, needs_weight=False)
 TEXT_SCHEMA = PLAIN.schema
+ID_NOUNS = {"query_id": "query", "doc_id": "document"}  # column -> what its ids name
 LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose products and squares are still numbers
 LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of a mean would be a rounding error
 ATTRIBUTE_SCHEMA = pa.schema([("query_id", pa.string()), ("attribute", pa.string()), ("value", pa.string())])
@@ -115,7 +116,7 @@ def pull_queries(evaluation: Evaluation) -> Queries:
         return Queries(intended=intended)
     layout = make_query_layout(evaluation)
     pulled = pull_source(evaluation.queries.source, layout, evaluation.directory)
-    rows = distinct_queries(pulled)
+    rows = distinct_rows(pulled.table, pulled.origin)
     queries = Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended)
     if evaluation.statistics.weighted is False:
         return queries.without_draws()
@@ -155,7 +156,7 @@ def pull_weights(source: FileSource) -> Queries:
     Raises InputError if the file has neither weights nor probabilities, or if they are invalid.
     """
     pulled = pull_source(source, PLAIN, Path())
-    rows = distinct_queries(pulled)
+    rows = distinct_rows(pulled.table, pulled.origin)
     if is_drawn(rows):
         refuse_probabilities(rows, pulled.origin)
     elif rows["weight"].null_count:
@@ -167,7 +168,8 @@ def pull_weights(source: FileSource) -> Queries:
 def pull_clusters(source: FileSource) -> dict[str, str]:
     """Return the mapping query_id -> cluster, read from a file; raise InputError if a query has no cluster."""
     layout = query_layout((), needs_text=False, needs_weight=False, needs_cluster=True)
-    rows = distinct_queries(pull_source(source, layout, Path()))
+    pulled = pull_source(source, layout, Path())
+    rows = distinct_rows(pulled.table, pulled.origin)
     return dict(zip(rows["query_id"].to_pylist(), rows["cluster"].to_pylist(), strict=True))
 
 
@@ -216,19 +218,22 @@ def refuse_weights(rows: pa.Table, origin: str) -> None:
             raise InputError(f"{where}: all others together weigh {others:.1g} of it, and {rule}")
 
 
-def distinct_queries(pulled: Pulled) -> pa.Table:
-    """Return one row per query; raise InputError if rows of a query differ."""
-    first: dict[str, tuple[int, tuple[object, ...]]] = {}
-    names = [field.name for field in pulled.layout.fields if field.name != "query_id"]
-    columns = [pulled.table[name].to_pylist() for name in names]
-    for row, (query_id, *values) in enumerate(zip(pulled.table["query_id"].to_pylist(), *columns, strict=True)):
-        _, earlier = first.setdefault(query_id, (row, tuple(values)))
+def distinct_rows(table: pa.Table, origin: str) -> pa.Table:
+    """Return the first row of each id; raise InputError if rows of an id differ.
+
+    table: queries or documents, whose first column has the ids. origin: the source, for messages.
+    """
+    first: dict[str, tuple[int, list[object]]] = {}
+    key, *names = table.column_names
+    for row, (each, *values) in enumerate(zip(*(column.to_pylist() for column in table.columns), strict=True)):
+        _, earlier = first.setdefault(each, (row, values))
         for name, before, now in zip(names, earlier, values, strict=True):
             if before != now:
-                noun = f"{name}s" if name in TEXT_SCHEMA.names else f"values of {format_value(name)}"
+                is_ours = name in (*TEXT_SCHEMA.names, *DOCUMENT.schema.names)
+                nouns = f"{name}s" if is_ours else f"values of {format_value(name)}"
                 both = f"{format_value(before)} and {format_value(now)}"
-                raise InputError(f"{pulled.origin}: query {format_value(query_id)} has two {noun}: {both}")
-    return pulled.table.take([row for row, _ in first.values()])
+                raise InputError(f"{origin}: {ID_NOUNS[key]} {format_value(each)} has two {nouns}: {both}")
+    return table.take([row for row, _ in first.values()])
 
 
 def documents_source(evaluation: Evaluation) -> Source | None:
@@ -244,17 +249,9 @@ def read_documents(source: Source, doc_ids: pa.ChunkedArray) -> pa.Table:
     """
     writer = TableWriter(only=pc.unique(doc_ids.cast(pa.string())))
     table = source.answer(DOCUMENT, PullRequest({}, writer=writer)).table
-    first: dict[str, dict[str, str | None]] = {}
-    for row in writer.write([table], DOCUMENT.schema).sort_by("doc_id").to_pylist():
-        row = {name: text or None for name, text in row.items()}
-        earlier = first.setdefault(row["doc_id"], row)
-        for name in ("title", "url"):
-            if earlier[name] != row[name]:
-                raise InputError(
-                    f"{source.origin}: document {format_value(row['doc_id'])} has two {name}s:"
-                    f" {format_value(earlier[name])} and {format_value(row[name])}"
-                )
-    return pa.Table.from_pylist(list(first.values()), schema=DOCUMENT.schema)
+    rows = writer.write([table], DOCUMENT.schema).sort_by("doc_id")
+    columns = [pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column) for column in rows.columns]
+    return distinct_rows(pa.table(columns, schema=DOCUMENT.schema), source.origin)
 
 
 def merge_documents(first: pa.Table, other: pa.Table | None) -> pa.Table:

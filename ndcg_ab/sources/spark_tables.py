@@ -51,8 +51,7 @@ class ClusterTable(Source):
     limits_key = "cluster"
 
     def __init__(self, described: SparkSource, directory: Path) -> None:
-        self.described = described
-        self.directory = directory
+        super().__init__(described, directory)
         self.origin = f"table {safe_address(described.table)}"
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:

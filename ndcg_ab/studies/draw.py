@@ -31,7 +31,7 @@ from ndcg_ab.scoring.metric_tables import reads_below_cutoff
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import JUDGMENT, Queries, pull_source
 from ndcg_ab.sources.judgments.grades import with_grade_words
-from ndcg_ab.sources.queries import distinct_queries, refuse_probabilities, unread_columns
+from ndcg_ab.sources.queries import distinct_rows, refuse_probabilities, unread_columns
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
 from ndcg_ab.studies.judge_next import ToJudge, refuse_no_rankings
 from ndcg_core.sampling.draws import Draw, EarlierDraw, draw_queries, permanent_numbers, relative_disagreements
@@ -321,7 +321,7 @@ def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[Ear
     InputError if the file has no drawn query, or probabilities that `ndcg-ab draw` cannot have written.
     """
     pulled = pull_source(source, query_layout((), needs_text=False, needs_weight=False), Path())
-    rows = distinct_queries(pulled)
+    rows = distinct_rows(pulled.table, pulled.origin)
     refuse_probabilities(rows, pulled.origin)
     rows_by_id = {row["query_id"]: row for row in rows.to_pylist()}
     probability, sizes = np.zeros(len(query_ids)), np.zeros(len(query_ids))

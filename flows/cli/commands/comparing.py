@@ -121,9 +121,7 @@ def explain(
     output = Output(local_inputs(evaluation), json=json)
     with open_engine() as engine:
         explained = list(explain_query(evaluation, query, engine))
-    output.write("json", lambda: explained_to_json(explained, query))
-    output.show(print_explained, explained, query)
-    output.print_written_files()
+    output.finish(lambda: explained_to_json(explained, query), print_explained, explained, query)
 
 
 @takes("files", "judges", ("baseline", "queries"), "tests", "clusters", FORMS, "resources")
@@ -161,9 +159,7 @@ def sensitivity(
     output = Output(local_inputs(evaluation), quiet=quiet, json=json, picture=picture)
     with open_engine_for(evaluation) as engine, Progress(quiet) as say:
         measured = study.measure_sensitivity(evaluation, engine, say)
-    output.write("json", lambda: study.sensitivity_to_json(measured))
-    output.show(print_sensitivity, measured)
-    output.print_written_files()
+    output.finish(lambda: study.sensitivity_to_json(measured), print_sensitivity, measured)
 
 
 COMMANDS = (compare, explain, sensitivity)

@@ -75,9 +75,7 @@ def judgments(
     output = Output(inputs, quiet=quiet, json=json)
     with Progress(quiet) as say:
         compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=with_systems)
-    output.write("json", compared.to_json)
-    output.show(print_judgments, compared)
-    output.print_written_files()
+    output.finish(compared.to_json, print_judgments, compared)
 
 
 def split_for_files(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:

@@ -79,9 +79,7 @@ def power(
     output = Output([file for file in (scores, weights, clusters) if file], quiet=quiet, json=json, picture=picture)
     prefix = options["cluster_prefix"]
     plans = make_plans(deviation, scores, baseline, candidate, metric, settings, weights, clusters, prefix)
-    output.write("json", lambda: plans_to_json(plans, settings))
-    output.show(print_plans, plans, settings)
-    output.print_written_files()
+    output.finish(lambda: plans_to_json(plans, settings), print_plans, plans, settings)
 
 
 def sql(

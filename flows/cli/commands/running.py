@@ -203,21 +203,17 @@ def history(
         print_line(f"acknowledged: {systems} dropped in evaluation {acknowledge}")
     elif query is not None:
         rows = read_query(evaluation, query, metric, last)
-        output.write("json", lambda: query_json(query, rows))
-        output.show(print_query_values, query, rows)
+        output.finish(lambda: query_json(query, rows), print_query_values, query, rows)
     elif since is not None:
         from ndcg_ab.history.digest import digest_json, make_digest, parse_since
 
         time = parse_since(since, datetime.now(UTC))
         timeline = read_timeline(evaluation, metric, None)
         digest = make_digest(timeline, time)
-        output.write("json", lambda: digest_json(digest))
-        output.show(print_digest, digest, timeline)
+        output.finish(lambda: digest_json(digest), print_digest, digest, timeline)
     else:
         timeline = read_timeline(evaluation, metric, last)
-        output.write("json", lambda: timeline_json(timeline))
-        output.show(print_timeline, timeline, details=details)
-    output.print_written_files()
+        output.finish(lambda: timeline_json(timeline), print_timeline, timeline, details=details)
 
 
 def publish(

@@ -273,18 +273,12 @@ def events_from_counts(table: pa.Table, origin: str) -> ReadEvents:
 
     Raise InputError if counts are impossible, such as more clicks than impressions, or if no row has a click.
     """
-    rules: Mapping[str, tuple[Any, str]] = {
-        "place": (pc.less(table["place"], 1), "must be 1 or more: the first place is 1"),
-        "shown": (
-            pc.or_(pc.less(table["shown"], 0), pc.greater(table["shown"], MOST_SHOWN)),
-            f"must be 0 or more, and no more than {MOST_SHOWN:,}",
-        ),
-        "clicked": (
-            pc.or_(pc.less(table["clicked"], 0), pc.greater(table["clicked"], table["shown"])),
-            "must be 0 or more, and no more than shown",
-        ),
-    }
-    for name, (broken, rule) in rules.items():
+    for name, least, most, rule in (
+        ("place", 1, MOST_RANK, "must be 1 or more: the first place is 1"),
+        ("shown", 0, MOST_SHOWN, f"must be 0 or more, and no more than {MOST_SHOWN:,}"),
+        ("clicked", 0, table["shown"], "must be 0 or more, and no more than shown"),
+    ):
+        broken = pc.or_(pc.less(table[name], least), pc.greater(table[name], most))
         if (row := pc.index(broken, True).as_py()) >= 0:
             about = f" (shown = {table['shown'][row].as_py()})" if name == "clicked" else ""
             raise InputError(f"{origin}, row {row + 1}: {name} = {table[name][row].as_py()}{about}: {rule}")

@@ -56,10 +56,9 @@ class File(base.Source):
     """A source that reads a table, such as judgments or the ranking of a system, from one or more files."""
 
     def __init__(self, described: FileSource, directory: Path) -> None:
-        is_path = isinstance(described.file, Path)
-        self.origin = str(directory / described.file) if is_path else described.origin
-        self.described = described
-        self.directory = directory
+        super().__init__(described, directory)
+        if isinstance(described.file, Path):
+            self.origin = str(directory / described.file)
         self.limits_key = storage_kind(described.file)
 
     def answer(self, layout: Layout, pull: base.PullRequest) -> base.PullResult:

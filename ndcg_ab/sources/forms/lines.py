@@ -25,7 +25,6 @@ Columns = Mapping[str, Sequence[str]]  # field -> its values
 
 def make_form(
     words: str,
-    kind: str,
     example: str,
     names: Sequence[str],
     fits: Callable[[Columns], bool],
@@ -33,10 +32,11 @@ def make_form(
 ) -> Form:
     """Return the `Form` of text files with fixed columns and without a header.
 
-    words: the name of the form. kind: the content, such as ``judgments``. example: a small file. names: the fields, one
-    per column, in order. fits: receives field -> values, and returns whether the values are plausible. doubts: receives
-    field -> values, and returns whether another kind of content is likelier.
+    words: the name of the form. example: a small file. names: the fields, one per column, in order; the content is
+    judgments if one of them is `grade`, else a ranking. fits: receives field -> values, and returns whether the values
+    are plausible. doubts: receives field -> values, and returns whether another kind of content is likelier.
     """
+    kind = JUDGMENTS if "grade" in names else RANKING
 
     def sniff(sample: Sample) -> Reading | None:
         delimiter, rows = sample.rows
@@ -101,7 +101,6 @@ def may_be_grades(columns: Columns) -> bool:
 TREC_FORMS = (
     make_form(
         "TREC judgments",
-        JUDGMENTS,
         "q1 0 d1 1\nq1 0 d2 0\n",
         ("query_id", "unused_1", "doc_id", "grade"),
         have_grades,
@@ -109,7 +108,6 @@ TREC_FORMS = (
     ),
     make_form(
         "TREC ranking",
-        RANKING,
         "q1 Q0 d1 1 2.5 bm25\nq1 Q0 d2 2 1.5 bm25\n",
         ("query_id", "unused_1", "doc_id", "rank", "score", "tag"),
         lambda columns: numbers(columns["score"]) is not None,
@@ -220,7 +218,6 @@ FORMS = (
     ),
     make_form(
         "ratings of users (user, item, rating, time): each user is a query",
-        JUDGMENTS,
         "11\t242\t3\t881250949\n12\t302\t4\t891717742\n",
         ("query_id", "doc_id", "grade", "unused_3"),
         lambda columns: have_grades(columns) and are_times(columns["unused_3"]),
@@ -228,35 +225,30 @@ FORMS = (
     *TREC_FORMS,
     make_form(
         "TREC ranking without tag",
-        RANKING,
         "q1 Q0 d1 1 2.5\nq1 Q0 d2 2 1.5\n",
         ("query_id", "unused_1", "doc_id", "rank", "score"),
         lambda columns: have_q0(columns) and len(set(numbers(columns["score"]) or [])) > 1,
     ),
     make_form(
         "TREC ranking without scores",
-        RANKING,
         "q1 Q0 d1 1 bm25\nq1 Q0 d2 2 bm25\n",
         ("query_id", "unused_1", "doc_id", "rank", "tag"),
         have_q0,
     ),
     make_form(
         "ranking without a header (query, document, rank, score)",
-        RANKING,
         "q1\td1\t1\t2.5\nq1\td2\t2\t1.25\n",
         ("query_id", "doc_id", "rank", "score"),
         lambda columns: are_ranked_scores(*columns.values()),
     ),
     make_form(
         "ranking without a header (query, document, rank)",
-        RANKING,
         "q1\td1\t1\nq1\td2\t2\n",
         ("query_id", "doc_id", "rank"),
         have_ranks,
     ),
     make_form(
         "judgments without a header (query, document, grade)",
-        JUDGMENTS,
         "q1,d1,1\nq1,d2,0\n",
         ("query_id", "doc_id", "grade"),
         lambda columns: have_grades(columns) and not are_ranks(columns["query_id"], columns["grade"]),
@@ -264,7 +256,6 @@ FORMS = (
     ),
     make_form(
         "ranking without a header (query, document, score)",
-        RANKING,
         "q1\td1\t2.5\nq1\td2\t1.25\n",
         ("query_id", "doc_id", "score"),
         lambda columns: numbers(columns["score"]) is not None and have_scores(columns),

@@ -29,40 +29,29 @@ Queries = Sequence[Sequence[str]]  # the values of each query, as texts
 KINDS = {"qrels": JUDGMENTS, "run": RANKING}  # one key around all queries, which says what they hold
 
 
-def sniff_judgments(sample: Sample) -> Reading | None:
-    """Recognise judgments {query: {document: grade}}, and return how they are read.
+def sniff_numbers(sample: Sample, kind: str) -> Reading | None:
+    """Recognise {query: {document: number}}, and return how it is read.
 
-    Return None for another form, and if the numbers are no plausible grades. If there are many distinct numbers, or
-    fractions that fall from document to document, scores are likelier, and the result is marked as doubtful.
+    kind: what the numbers are taken for: grades of judgments or scores of a ranking. Return None for another form, for
+    numbers that are no plausible grades, and for scores that are no numbers. Scores are likelier than grades if there
+    are many distinct numbers, or fractions, or if the numbers fall from document to document; the less likely reading
+    is marked as doubtful.
     """
-    queries = values_by_query(sample, JUDGMENTS)
+    queries = values_by_query(sample, kind)
     values = list(chain.from_iterable(queries))
-    grades = numbers(values)
-    if not values or (are_grades(values) if grades is None else max(map(abs, grades)) <= MOST_GRADE) is False:
+    parsed = numbers(values)
+    if kind == RANKING:
+        are_plausible = parsed is not None
+    else:
+        are_plausible = are_grades(values) if parsed is None else max(map(abs, parsed)) <= MOST_GRADE
+    if not are_plausible:
         return None
-    return Reading(
-        JUDGMENTS,
-        "json",
-        records=partial(read_numbers, field="grade"),
-        is_doubtful=has_many_values(queries) or (has_fractions(queries) and numbers_fall(queries)),
-    )
-
-
-def sniff_ranking(sample: Sample) -> Reading | None:
-    """Recognise a ranking {query: {document: score}}, and return how it is read.
-
-    Return None for another form, and if a value is no number. If there are few distinct integers that do not fall from
-    document to document, grades are likelier, and the result is marked as doubtful.
-    """
-    queries = values_by_query(sample, RANKING)
-    if numbers(chain.from_iterable(queries)) is None:
-        return None
-    return Reading(
-        RANKING,
-        "json",
-        records=partial(read_numbers, field="score"),
-        is_doubtful=not (has_many_values(queries) or has_fractions(queries) or numbers_fall(queries)),
-    )
+    has_fractions = any(not number.is_integer() for number in parsed or ())
+    is_many, is_falling = len({*values}) > MOST_GRADES, numbers_fall(queries)  # more than grades usually have
+    field, is_doubtful = "grade", is_many or (has_fractions and is_falling)
+    if kind == RANKING:
+        field, is_doubtful = "score", not (is_many or has_fractions or is_falling)
+    return Reading(kind, "json", records=partial(read_numbers, field=field), is_doubtful=is_doubtful)
 
 
 def unwrap(value: Any) -> tuple[Any, str | None]:
@@ -115,15 +104,6 @@ def pairs_of(value: Any) -> Iterable[tuple[Any, Any]]:
     return value.items() if is_object(value) else value
 
 
-def has_many_values(queries: Queries) -> bool:
-    """Return whether there are more distinct values than grades usually have."""
-    return len({*chain.from_iterable(queries)}) > MOST_GRADES
-
-
-def has_fractions(queries: Queries) -> bool:
-    return any(not number.is_integer() for number in numbers(chain.from_iterable(queries)) or [])
-
-
 def numbers_fall(queries: Queries) -> bool:
     """Return whether the numbers of every query strictly decrease, and some query has several."""
     columns = [numbers(texts) or [] for texts in queries]
@@ -169,7 +149,17 @@ def read_metric_values(value: Any) -> Records:
 
 SCORES_READING = Reading(SCORES, "json", records=read_metric_values)
 FORMS = (
-    Form("judgments {query: {document: grade}}", JUDGMENTS, '{"q1": {"d1": 0, "d2": 2, "d3": 0}}\n', sniff_judgments),
-    Form("ranking {query: {document: score}}", RANKING, '{"q1": {"d1": 2.5, "d2": 1.25}}\n', sniff_ranking),
+    Form(
+        "judgments {query: {document: grade}}",
+        JUDGMENTS,
+        '{"q1": {"d1": 0, "d2": 2, "d3": 0}}\n',
+        partial(sniff_numbers, kind=JUDGMENTS),
+    ),
+    Form(
+        "ranking {query: {document: score}}",
+        RANKING,
+        '{"q1": {"d1": 2.5, "d2": 1.25}}\n',
+        partial(sniff_numbers, kind=RANKING),
+    ),
     Form("values {query: {measure: value}}", SCORES, '{"q1": {"ndcg_cut_10": 0.5, "map": 0.25}}\n', sniff_metrics),
 )

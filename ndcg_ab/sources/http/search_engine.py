@@ -31,9 +31,8 @@ class SearchEngine(base.Source):
     limits_key = "search engine"
 
     def __init__(self, described: HttpSource, directory: Path) -> None:
+        super().__init__(described, directory)
         self.described = described.http
-        self.origin = described.origin
-        self.directory = directory
 
     def answer(self, layout: Layout, pull: base.PullRequest) -> base.PullResult:
         """Return the ranking of every query, the titles and addresses of documents, and the recorded costs.
