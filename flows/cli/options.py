@@ -11,28 +11,39 @@ import typer
 if TYPE_CHECKING:
     from ndcg_ab.config.model.keys import Option
 
-# The groups that `--help` shows them in.
-of_data = functools.partial(typer.Option, rich_help_panel="Data")
-of_metrics = functools.partial(typer.Option, rich_help_panel="Metrics")
-of_statistics = functools.partial(typer.Option, rich_help_panel="Statistics")
-of_output = functools.partial(typer.Option, rich_help_panel="Output")
 
-ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file (YAML).")]
+def option(metavar: str | None, text: str, *names: str, **settings: Any) -> Any:
+    """Return a typer option.
+
+    metavar: stands for the value in the help; None for a flag. text: the line of the help. names: the names of the
+    option, by default that of the parameter. settings: further arguments of `typer.Option`.
+    """
+    return typer.Option(*names, metavar=metavar, help=text, **settings)
+
+
+def argument(metavar: str | None, text: str, **settings: Any) -> Any:
+    """Return a typer argument; metavar, text, settings: as of `option`."""
+    return typer.Argument(metavar=metavar, help=text, **settings)
+
+
+# The groups that `--help` shows options in.
+of_data = functools.partial(option, rich_help_panel="Data")
+of_metrics = functools.partial(option, rich_help_panel="Metrics")
+of_statistics = functools.partial(option, rich_help_panel="Statistics")
+of_output = functools.partial(option, rich_help_panel="Output")
+
+ConfigFile = Annotated[Path, argument("CONFIG", "Configuration file (YAML).")]
 Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key: statistics.alpha=0.01; again for more."),
+    list[str] | None, option("KEY=VALUE", "Change a key: statistics.alpha=0.01; again for more.", "--set")
 ]
-Quiet = Annotated[bool, of_output("--quiet", "-q", help="Print nothing but errors.")]
-JsonFile = Annotated[
-    str | None,
-    of_output(metavar="FILE", help="Write the results as JSON; - prints them instead of tables."),
-]
-Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw what is printed, as SVG.")]
-Sheet = Annotated[Path | None, of_output(metavar="FILE", help="Write a sheet to judge in, as HTML.")]
-Details = Annotated[bool, of_output("--details", help="Print every table and number.")]
+Quiet = Annotated[bool, of_output(None, "Print nothing but errors.", "--quiet", "-q")]
+JsonFile = Annotated[str | None, of_output("FILE", "Write the results as JSON; - prints them instead of tables.")]
+Picture = Annotated[Path | None, option("FILE", "Draw what is printed, as SVG.")]
+Sheet = Annotated[Path | None, of_output("FILE", "Write a sheet to judge in, as HTML.")]
+Details = Annotated[bool, of_output(None, "Print every table and number.", "--details")]
 Explain = Annotated[
     bool,
-    of_output("--explain", help="Explain the result in plain words: how sure, what could overturn it, what next."),
+    of_output(None, "Explain the result in plain words: how sure, what could overturn it, what next.", "--explain"),
 ]
 
 # Groups of options, each of a name, as `Option.group` has it, or the name of an option alone; several with the models'
@@ -44,22 +55,19 @@ ADDED: dict[str, dict[str, Any]] = {  # what a group has beside the keys of mode
     "files": {
         "files": Annotated[
             list[str] | None,
-            typer.Argument(
-                metavar="JUDGMENTS BASELINE CANDIDATE",
-                help="Judgments, then rankings, the baseline's first; systems are named after the files.",
+            argument(
+                "JUDGMENTS BASELINE CANDIDATE",
+                "Judgments, then rankings, the baseline's first; systems are named after the files.",
             ),
         ]
     },
     "clusters": {
         "cluster": Annotated[
-            str | None,
-            of_statistics(metavar="COLUMN", help="Column that groups dependent queries: a conversation, a user."),
+            str | None, of_statistics("COLUMN", "Column that groups dependent queries: a conversation, a user.")
         ]
     },
     "config": {
-        "at": Annotated[
-            str | None, typer.Option(metavar="TIME", help="Time of the evaluation, as 2026-11-20T02:00. (default now)")
-        ],
+        "at": Annotated[str | None, option("TIME", "Time of the evaluation, as 2026-11-20T02:00. (default now)")],
         "settings": Settings,
     },
 }

@@ -2,17 +2,13 @@
 
 from typing import Annotated
 
-import typer
-
 from ..console import print_line, print_safely
-from ..options import JsonFile
+from ..options import JsonFile, argument, option
 from ..outputs import Output
 
 
 def metrics(
-    metric: Annotated[
-        list[str] | None, typer.Argument(metavar="METRIC", help="Explain these. (default list everything)")
-    ] = None,
+    metric: Annotated[list[str] | None, argument("METRIC", "Explain these. (default list everything)")] = None,
     json: JsonFile = None,
 ) -> None:
     """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice.
@@ -32,9 +28,7 @@ def metrics(
 
 
 def schema(
-    json: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write it to a file. (default standard output)")
-    ] = None,
+    json: Annotated[str | None, option("FILE", "Write it to a file. (default standard output)")] = None,
 ) -> None:
     """Print the JSON Schema of a configuration, with which editors complete and explain its keys.
 
@@ -48,9 +42,7 @@ def schema(
 
 
 def findings(
-    code: Annotated[
-        list[str] | None, typer.Argument(metavar="CODE", help="A code to explain; without one, all.")
-    ] = None,
+    code: Annotated[list[str] | None, argument("CODE", "A code to explain; without one, all.")] = None,
     json: JsonFile = None,
 ) -> None:
     """List what the data check can find, or explain a finding: what it means, what to do.

@@ -3,14 +3,24 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
 from ..console import Progress, exit_if_gate_failed
 from ..inputs import assign_inputs, repeat_options
-from ..options import COMPARED, FORMS, Details, Explain, JsonFile, Picture, Quiet, of_output, parameter_types, takes
+from ..options import (
+    COMPARED,
+    FORMS,
+    Details,
+    Explain,
+    JsonFile,
+    Picture,
+    Quiet,
+    of_output,
+    option,
+    parameter_types,
+    takes,
+)
 from ..outputs import Output, local_inputs
 from .judging import OF_JUDGE_NEXT
 
@@ -19,29 +29,25 @@ from .judging import OF_JUDGE_NEXT
 def compare(
     json: JsonFile = None,
     per_query: Annotated[
-        Path | None,
-        of_output(metavar="FILE", help="Write per-query values as CSV or Parquet, by the file name."),
+        Path | None, of_output("FILE", "Write per-query values as CSV or Parquet, by the file name.")
     ] = None,
-    report: Annotated[
-        Path | None,
-        of_output(metavar="FILE", help="Write the page with figures and every query, as HTML."),
-    ] = None,
+    report: Annotated[Path | None, of_output("FILE", "Write the page with figures and every query, as HTML.")] = None,
     markdown: Annotated[
-        str | None,
-        of_output(metavar="FILE", help="Write a comment for a pull request; - prints it instead."),
+        str | None, of_output("FILE", "Write a comment for a pull request; - prints it instead.")
     ] = None,
     gate: Annotated[
         bool,
         of_output(
+            None,
+            "Exit with 1 on shown harm or a loss beyond a margin; --gate proof: on open guardrails, too.",
             "--gate",
-            help="Exit with 1 on shown harm or a loss beyond a margin; --gate proof: on open guardrails, too.",
         ),
     ] = False,
     require: Annotated[
         list[str] | None,
         of_output(
-            metavar="KEY=D",
-            help="Gate conditions: proof, scored=0.9, judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D;"
+            "KEY=D",
+            "Gate conditions: proof, scored=0.9, judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D;"
             " repeatable.",
         ),
     ] = None,
@@ -103,7 +109,7 @@ def compare(
 
 @takes("files", "judges", "queries", FORMS, "metric")
 def explain(
-    query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.", show_default=False)] = "",
+    query: Annotated[str, option("QUERY_ID", "The query to explain.", show_default=False)] = "",
     json: JsonFile = None,
     **options: Any,
 ) -> None:
@@ -126,10 +132,10 @@ def explain(
 
 @takes("files", "judges", ("baseline", "queries"), "tests", "clusters", FORMS, "resources")
 def sensitivity(
-    gain: Annotated[list[str] | None, typer.Option(metavar="GAIN", help="Gains to try. (default three)")] = None,
-    discount: Annotated[list[str] | None, typer.Option(metavar="DISCOUNT", help="Discounts. (default four)")] = None,
-    ideal: Annotated[list[str] | None, typer.Option(metavar="IDEAL", help="Ideals. (default global, local)")] = None,
-    cutoff: Annotated[list[int] | None, typer.Option(metavar="K", help="Cutoffs. (default 5, 10, 20)")] = None,
+    gain: Annotated[list[str] | None, option("GAIN", "Gains to try. (default three)")] = None,
+    discount: Annotated[list[str] | None, option("DISCOUNT", "Discounts. (default four)")] = None,
+    ideal: Annotated[list[str] | None, option("IDEAL", "Ideals. (default global, local)")] = None,
+    cutoff: Annotated[list[int] | None, option("K", "Cutoffs. (default 5, 10, 20)")] = None,
     picture: Picture = None,
     json: JsonFile = None,
     quiet: Quiet = False,

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
 from ..console import Progress, print_safely, print_to_stderr, print_wrapped
 from ..inputs import assign_inputs, configuration_in, evaluation_from_config, refuse_options_of_config, spread_files
-from ..options import FORMS, JsonFile, Quiet, Sheet, of_data, of_metrics, of_output, of_statistics, takes
+from ..options import FORMS, JsonFile, Quiet, Sheet, argument, of_data, of_metrics, of_output, of_statistics, takes
 from ..outputs import Output, local_inputs
 from .judgments import parse_numbers
 
@@ -24,13 +22,11 @@ MOST = 50
 OF_DRAW = (
     *("system", "baseline", "documents"),
     {
-        "seed": Annotated[int | None, of_statistics(metavar="N", help="Seed of the draw. (default 1935)")],
-        "alpha": Annotated[str | None, of_statistics(metavar="A", help="Level of the planned test. (default 0.05)")],
+        "seed": Annotated[int | None, of_statistics("N", "Seed of the draw. (default 1935)")],
+        "alpha": Annotated[str | None, of_statistics("A", "Level of the planned test. (default 0.05)")],
         "slice": Annotated[
             list[str] | None,
-            of_data(
-                "--slice", metavar="ATTRIBUTE", help="A column of the log that is kept, for slices; again for more."
-            ),
+            of_data("ATTRIBUTE", "A column of the log that is kept, for slices; again for more.", "--slice"),
         ],
     },
     *("smallest_effect", "unweighted", "rankings", "rules"),
@@ -41,48 +37,38 @@ OF_JUDGE_NEXT = ("judgments", "system", "baseline", "queries", "documents", "see
 @takes(*OF_DRAW, "config", "resources", "metric")
 def draw(
     files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="CONFIG|BASELINE CANDIDATE…", help="A configuration (YAML); or rankings."),
+        list[str] | None, argument("CONFIG|BASELINE CANDIDATE…", "A configuration (YAML); or rankings.")
     ] = None,
     queries: Annotated[
-        str | None, of_data(metavar="FILE", help="The log: query_id, text, and weight where queries are weighted.")
+        str | None, of_data("FILE", "The log: query_id, text, and weight where queries are weighted.")
     ] = None,
     count: Annotated[
-        int, of_output("--count", "-n", min=2, metavar="N", help="How many to draw. (default 80)", show_default=False)
+        int, of_output("N", "How many to draw. (default 80)", "--count", "-n", min=2, show_default=False)
     ] = FEW,
     output_file: Annotated[
-        str | None,
-        of_output(metavar="FILE", help="Write the log with the probabilities: CSV, TSV or Parquet."),
+        str | None, of_output("FILE", "Write the log with the probabilities: CSV, TSV or Parquet.")
     ] = None,
     sheet: Sheet = None,
     json: Annotated[
-        str | None, of_output(metavar="FILE", help="Write counts and plan as JSON; - prints them instead of sentences.")
+        str | None, of_output("FILE", "Write counts and plan as JSON; - prints them instead of sentences.")
     ] = None,
     grades: Annotated[
-        str | None,
-        of_output(metavar="G,…", help="Grades of the sheet, or E=3,S=2,… of words in --judgments. (default 0,1,2,3)"),
+        str | None, of_output("G,…", "Grades of the sheet, or E=3,S=2,… of words in --judgments. (default 0,1,2,3)")
     ] = None,
     kept: Annotated[
-        str | None, of_data(metavar="FILE", help="What an earlier draw wrote: its queries are kept, and others added.")
+        str | None, of_data("FILE", "What an earlier draw wrote: its queries are kept, and others added.")
     ] = None,
     deviation: Annotated[
         float | None,
-        of_metrics(
-            metavar="S", help="Standard deviation of the differences over all queries, for the plan. (default: guessed)"
-        ),
+        of_metrics("S", "Standard deviation of the differences over all queries, for the plan. (default: guessed)"),
     ] = None,
     judgments: Annotated[
         str | None,
         of_data(
-            "--judgments",
-            "--qrels",
-            metavar="FILE",
-            help="Judgments of some of the queries: the plan goes by their differences.",
+            "FILE", "Judgments of some of the queries: the plan goes by their differences.", "--judgments", "--qrels"
         ),
     ] = None,
-    power: Annotated[
-        float, of_statistics(metavar="P", help="Probability to detect what is planned for. (default 0.8)")
-    ] = POWER,
+    power: Annotated[float, of_statistics("P", "Probability to detect what is planned for. (default 0.8)")] = POWER,
     quiet: Quiet = False,
     help_all: HelpAll = False,
     **options: Any,
@@ -170,23 +156,16 @@ def evaluation_for_draw(config: Path | None, options: Mapping[str, Any]) -> "Eva
 def judge_next(
     files: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="CONFIG|JUDGMENTS BASELINE CANDIDATE", help="A configuration (YAML); or files, as for compare."
-        ),
+        argument("CONFIG|JUDGMENTS BASELINE CANDIDATE", "A configuration (YAML); or files, as for compare."),
     ] = None,
     candidate: Annotated[
-        list[str] | None,
-        of_data(metavar="NAME", help="Candidate; again for more. (default all whose verdict grades could change)"),
+        list[str] | None, of_data("NAME", "Candidate; again for more. (default all whose verdict grades could change)")
     ] = None,
-    metric: Annotated[
-        str | None, of_metrics(metavar="METRIC", help="The metric. (default ndcg@10, or the first of CONFIG)")
-    ] = None,
+    metric: Annotated[str | None, of_metrics("METRIC", "The metric. (default ndcg@10, or the first of CONFIG)")] = None,
     count: Annotated[
-        int, of_output("--count", "-n", min=1, metavar="N", help="How many to list. (default 50)", show_default=False)
+        int, of_output("N", "How many to list. (default 50)", "--count", "-n", min=1, show_default=False)
     ] = MOST,
-    csv: Annotated[
-        str | None, of_output(metavar="FILE", help="Write them as CSV; - prints them. (default a table)")
-    ] = None,
+    csv: Annotated[str | None, of_output("FILE", "Write them as CSV; - prints them. (default a table)")] = None,
     json: JsonFile = None,
     sheet: Sheet = None,
     quiet: Quiet = False,

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
 from ..console import Progress
 from ..inputs import assign_inputs
-from ..options import JsonFile, Quiet, of_data, of_metrics, of_output, parameter_types, takes
+from ..options import JsonFile, Quiet, argument, of_data, of_metrics, of_output, parameter_types, takes
 from ..outputs import Output, local_inputs, option_of
 
 NO_SYSTEM = ("judgments", "judgments")  # an evaluation has a system; this one is not read
@@ -20,26 +18,20 @@ OF_SYSTEMS = ("baseline", "metric", "smallest_effect", "queries", "clusters", "t
 
 @takes("system", *OF_SYSTEMS, "resources")
 def judgments(
-    first: Annotated[str, typer.Argument(metavar="FILE", help="Judgments (qrels), such as people's.")],
-    second: Annotated[str, typer.Argument(metavar="FILE", help="Other judgments, such as a model's.")],
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="BASELINE CANDIDATE", help="Rankings to compare under both sets."),
-    ] = None,
+    first: Annotated[str, argument("FILE", "Judgments (qrels), such as people's.")],
+    second: Annotated[str, argument("FILE", "Other judgments, such as a model's.")],
+    files: Annotated[list[str] | None, argument("BASELINE CANDIDATE", "Rankings to compare under both sets.")] = None,
     json: JsonFile = None,
     judgments_format: Annotated[
         list[str] | None,
-        of_data(
-            metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet, of both files; or twice. (default by the name)"
-        ),
+        of_data("FORMAT", "trec, csv, tsv, jsonl or parquet, of both files; or twice. (default by the name)"),
     ] = None,
     judgments_columns: Annotated[
         list[str] | None,
-        of_data(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,grade=rating, of both files; or twice."),
+        of_data("FIELD=COLUMN,…", "Names of columns: query_id=qid,grade=rating, of both files; or twice."),
     ] = None,
     grades: Annotated[
-        list[str] | None,
-        of_data(metavar="WORD=NUMBER,…", help="Numbers of grades that are words, of both files; or twice."),
+        list[str] | None, of_data("WORD=NUMBER,…", "Numbers of grades that are words, of both files; or twice.")
     ] = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
@@ -92,41 +84,29 @@ def split_for_files(option: str, values: Sequence[str] | None) -> tuple[str | No
 
 @takes("resources")
 def clicks(
-    events: Annotated[
-        str, typer.Argument(metavar="EVENTS", help="Events of User Behavior Insights (JSON Lines), or counts.")
-    ],
+    events: Annotated[str, argument("EVENTS", "Events of User Behavior Insights (JSON Lines), or counts.")],
     queries: Annotated[
-        str | None,
-        of_data(metavar="FILE", help="Queries with their texts. (default every text is a query of its own)"),
+        str | None, of_data("FILE", "Queries with their texts. (default every text is a query of its own)")
     ] = None,
-    format: Annotated[  # noqa: A002
-        str | None, of_data(metavar="FORMAT", help="jsonl, csv, tsv or parquet. (default by the file name)")
-    ] = None,
+    format: Annotated[str | None, of_data("FORMAT", "jsonl, csv, tsv or parquet. (default by the file name)")] = None,  # noqa: A002
     columns: Annotated[
-        str | None,
-        of_data(metavar="FIELD=COLUMN,…", help="Where fields are: user_query=message, object_id=attributes.id, …"),
+        str | None, of_data("FIELD=COLUMN,…", "Where fields are: user_query=message, object_id=attributes.id, …")
     ] = None,
-    model: Annotated[
-        str | None, of_metrics(metavar="MODEL", help="position, rate or opensearch. (default position)")
-    ] = None,
+    model: Annotated[str | None, of_metrics("MODEL", "position, rate or opensearch. (default position)")] = None,
     action: Annotated[
-        list[str] | None,
-        of_data(metavar="ACTION", help="What counts as a click; again for more. (default click, click_through)"),
+        list[str] | None, of_data("ACTION", "What counts as a click; again for more. (default click, click_through)")
     ] = None,
     floor: Annotated[
-        int | None,
-        of_metrics(metavar="N", help="Impressions that a document needs for a grade. (default 10; of opensearch 0)"),
+        int | None, of_metrics("N", "Impressions that a document needs for a grade. (default 10; of opensearch 0)")
     ] = None,
     quantiles: Annotated[
-        str | None,
-        of_metrics(metavar="Q,…", help="Shares of documents from which on grades are 1, 2, … (default 0.25,0.5,0.75)"),
+        str | None, of_metrics("Q,…", "Shares of documents from which on grades are 1, 2, … (default 0.25,0.5,0.75)")
     ] = None,
     thresholds: Annotated[
-        str | None, of_metrics(metavar="V,…", help="Values from which on grades are 1, 2, …, instead of quantiles.")
+        str | None, of_metrics("V,…", "Values from which on grades are 1, 2, …, instead of quantiles.")
     ] = None,
     output_file: Annotated[
-        str | None,
-        of_output(metavar="FILE", help="Write the judgments: CSV, TSV or Parquet, which compare reads."),
+        str | None, of_output("FILE", "Write the judgments: CSV, TSV or Parquet, which compare reads.")
     ] = None,
     json: JsonFile = None,
     quiet: Quiet = False,

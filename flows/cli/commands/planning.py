@@ -4,64 +4,36 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.visible import visible_json
 
-from ..options import JsonFile, Picture, Quiet, of_data, of_metrics, of_output, takes
+from ..options import JsonFile, Picture, Quiet, of_data, of_metrics, of_output, option, takes
 from ..outputs import Output
 
 
 @takes("cluster_prefix")
 def power(
-    deviation: Annotated[
-        float | None, typer.Option(metavar="S", help="Standard deviation of the per-query differences.")
-    ] = None,
-    scores: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Per-query values from `compare --per-query`, instead.")
-    ] = None,
+    deviation: Annotated[float | None, option("S", "Standard deviation of the per-query differences.")] = None,
+    scores: Annotated[Path | None, option("FILE", "Per-query values from `compare --per-query`, instead.")] = None,
     weights: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Queries with the weights of that comparison, or drawn ones: CSV, TSV, JSONL, Parquet."
-        ),
+        option("FILE", "Queries with the weights of that comparison, or drawn ones: CSV, TSV, JSONL, Parquet."),
     ] = None,
-    clusters: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Queries with a column `cluster`, as in that comparison.")
-    ] = None,
-    baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Baseline. (default the first system of the file)")
-    ] = None,
-    candidate: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Candidate; again for more. (default all others)")
-    ] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option(metavar="METRIC", help="Metric; again for more. (default all of the file)")
-    ] = None,
+    clusters: Annotated[Path | None, option("FILE", "Queries with a column `cluster`, as in that comparison.")] = None,
+    baseline: Annotated[str | None, option("NAME", "Baseline. (default the first system of the file)")] = None,
+    candidate: Annotated[list[str] | None, option("NAME", "Candidate; again for more. (default all others)")] = None,
+    metric: Annotated[list[str] | None, option("METRIC", "Metric; again for more. (default all of the file)")] = None,
     effect: Annotated[
         list[float] | None,
-        typer.Option(
-            "--effect", "--smallest-effect", metavar="E", help="Effect to detect; again for more. (default three)"
-        ),
+        option("E", "Effect to detect; again for more. (default three)", "--effect", "--smallest-effect"),
     ] = None,
     queries: Annotated[
-        list[int] | None,
-        typer.Option("--queries", "-n", metavar="N", help="Number of queries; again for more. (default seven)"),
+        list[int] | None, option("N", "Number of queries; again for more. (default seven)", "--queries", "-n")
     ] = None,
-    alpha: Annotated[
-        float, typer.Option(metavar="A", help="Level of the two-sided test. (default 0.05)", show_default=False)
-    ] = 0.05,
-    power: Annotated[
-        float, typer.Option(metavar="P", help="Probability of detecting. (default 0.8)", show_default=False)
-    ] = 0.8,
+    alpha: Annotated[float, option("A", "Level of the two-sided test. (default 0.05)", show_default=False)] = 0.05,
+    power: Annotated[float, option("P", "Probability of detecting. (default 0.8)", show_default=False)] = 0.8,
     comparisons: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Comparisons adjusted together: candidates x metrics. (default 1)",
-            show_default=False,
-        ),
+        int, option("N", "Comparisons adjusted together: candidates x metrics. (default 1)", show_default=False)
     ] = 1,
     picture: Picture = None,
     json: JsonFile = None,
@@ -86,32 +58,27 @@ def sql(
     dialect: Annotated[
         str,
         of_output(
-            metavar="DATABASE",
-            help="duckdb, postgres, spark, sqlite, clickhouse, datafusion, polars; or, written but not tried,"
+            "DATABASE",
+            "duckdb, postgres, spark, sqlite, clickhouse, datafusion, polars; or, written but not tried,"
             " snowflake, bigquery, trino, databricks, redshift.",
         ),
     ],
     metric: Annotated[
-        list[str] | None, of_metrics(metavar="METRIC", help="The metric. (default ndcg@10)", show_default=False)
+        list[str] | None, of_metrics("METRIC", "The metric. (default ndcg@10)", show_default=False)
     ] = None,
-    judgments: Annotated[str, of_data(metavar="TABLE", help="The table of the judgments.")] = "judgments",
-    rankings: Annotated[
-        str | None, of_data(metavar="TABLE", help="The table of all systems' rankings. (default rankings)")
-    ] = None,
+    judgments: Annotated[str, of_data("TABLE", "The table of the judgments.")] = "judgments",
+    rankings: Annotated[str | None, of_data("TABLE", "The table of all systems' rankings. (default rankings)")] = None,
     system: Annotated[
-        list[str] | None,
-        of_data(metavar="NAME=TABLE", help="Or a system and the table of its rankings; again for more."),
+        list[str] | None, of_data("NAME=TABLE", "Or a system and the table of its rankings; again for more.")
     ] = None,
     judgments_columns: Annotated[
-        str | None,
-        of_data(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating"),
+        str | None, of_data("FIELD=COLUMN,…", "Names of columns: query_id=qid,doc_id=url,grade=rating")
     ] = None,
     columns: Annotated[
-        str | None,
-        of_data(metavar="FIELD=COLUMN,…", help="The same for the rankings (system_id, query_id, doc_id, score, rank)."),
+        str | None, of_data("FIELD=COLUMN,…", "The same for the rankings (system_id, query_id, doc_id, score, rank).")
     ] = None,
     mean: Annotated[
-        bool, of_output("--mean", help="One row for each system instead of one for each system and query.")
+        bool, of_output(None, "One row for each system instead of one for each system and query.", "--mean")
     ] = False,
     json: JsonFile = None,
 ) -> None:

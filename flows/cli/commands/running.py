@@ -19,7 +19,7 @@ from ..inputs import (
     refuse_options_of_config,
     repeat_options,
 )
-from ..options import ConfigFile, Details, Explain, JsonFile, Picture, Quiet, Settings, takes
+from ..options import ConfigFile, Details, Explain, JsonFile, Picture, Quiet, Settings, argument, option, takes
 from ..outputs import Output, local_inputs
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ OF_FILES = ("grades", "rules")  # groups of options that go with files, and not 
 @takes(*OF_FILES, "config", "resources", "judgments", "system", "metric", "finding", "strict")
 def check(
     files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="CONFIG|FILE", help="A configuration; or rankings, with or without judgments."),
+        list[Path] | None, argument("CONFIG|FILE", "A configuration; or rankings, with or without judgments.")
     ] = None,
     json: JsonFile = None,
     quiet: Quiet = False,
@@ -94,7 +93,7 @@ def check(
 def run(
     config: ConfigFile,
     force: Annotated[
-        bool, typer.Option("--force", help="Read and compute again, even if inputs and configuration are unchanged.")
+        bool, option(None, "Read and compute again, even if inputs and configuration are unchanged.", "--force")
     ] = False,
     json: JsonFile = None,
     details: Details = False,
@@ -158,22 +157,17 @@ def run(
 
 def history(
     config: ConfigFile,
-    metric: Annotated[str | None, typer.Option(metavar="METRIC", help="The metric. (default the first)")] = None,
-    query: Annotated[str | None, typer.Option(metavar="QUERY_ID", help="Show one query over the nights.")] = None,
-    last: Annotated[
-        int | None, typer.Option("--last", "-n", metavar="N", min=1, help="The latest N only. (default all)")
-    ] = None,
+    metric: Annotated[str | None, option("METRIC", "The metric. (default the first)")] = None,
+    query: Annotated[str | None, option("QUERY_ID", "Show one query over the nights.")] = None,
+    last: Annotated[int | None, option("N", "The latest N only. (default all)", "--last", "-n", min=1)] = None,
     picture: Picture = None,
     since: Annotated[
-        str | None,
-        typer.Option(metavar="DATE|7d", help="A digest instead: what dropped since then, why, and what is open."),
+        str | None, option("DATE|7d", "A digest instead: what dropped since then, why, and what is open.")
     ] = None,
-    acknowledge: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Mark the drop of evaluation N as known.")
-    ] = None,
-    note: Annotated[str | None, typer.Option(metavar="TEXT", help="With --acknowledge: what is known of it.")] = None,
+    acknowledge: Annotated[int | None, option("N", "Mark the drop of evaluation N as known.", min=1)] = None,
+    note: Annotated[str | None, option("TEXT", "With --acknowledge: what is known of it.")] = None,
     details: Annotated[
-        bool, typer.Option("--details", help="Print what happened in full, and what all evaluations say together.")
+        bool, option(None, "Print what happened in full, and what all evaluations say together.", "--details")
     ] = False,
     json: JsonFile = None,
     settings: Settings = None,
@@ -217,9 +211,7 @@ def history(
 
 
 def publish(
-    bundle: Annotated[
-        Path, typer.Argument(metavar="BUNDLE", help="An evaluation's folder, as `run` printed it, or a configuration.")
-    ],
+    bundle: Annotated[Path, argument("BUNDLE", "An evaluation's folder, as `run` printed it, or a configuration.")],
     settings: Settings = None,
     json: JsonFile = None,
     quiet: Quiet = False,
@@ -283,7 +275,7 @@ def bundles_to_publish(path: Path, settings: Sequence[str] = ()) -> "tuple[list[
     return unpublished_bundles(evaluation, address), evaluation
 
 
-ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Configuration files (YAML).")]
+ConfigFiles = Annotated[list[Path], argument("CONFIG…", "Configuration files (YAML).")]
 
 
 def serve(configs: ConfigFiles, settings: Settings = None) -> None:
@@ -300,9 +292,7 @@ def serve(configs: ConfigFiles, settings: Settings = None) -> None:
 
 def deploy(
     configs: ConfigFiles,
-    pool: Annotated[str, typer.Option(metavar="NAME", help="The work pool whose workers run them. (default local)")] = (
-        "local"
-    ),
+    pool: Annotated[str, option("NAME", "The work pool whose workers run them. (default local)")] = ("local"),
     settings: Settings = None,
     json: JsonFile = None,
 ) -> None:

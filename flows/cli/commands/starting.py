@@ -6,12 +6,10 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ndcg_ab.errors import InputError
 
 from ..console import Progress, print_line, print_safely, print_wrapped, program_name
-from ..options import JsonFile, Quiet, of_data, of_output, takes
+from ..options import JsonFile, Quiet, argument, of_data, of_output, takes
 from ..outputs import Output, check_writable
 
 CONFIG = "ndcg-ab.yaml"
@@ -19,21 +17,13 @@ CONFIG = "ndcg-ab.yaml"
 
 @takes("judgments", "grades", "system", "metric")
 def init(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="Judgments, rankings, queries, in any order."),
-    ] = None,
-    queries: Annotated[Path | None, of_data(metavar="FILE", help="Queries with texts, attributes, weights.")] = None,
-    name: Annotated[
-        str | None, of_data(metavar="NAME", help="Names the evaluation. (default the folder's name)")
-    ] = None,
+    files: Annotated[list[Path] | None, argument("FILE", "Judgments, rankings, queries, in any order.")] = None,
+    queries: Annotated[Path | None, of_data("FILE", "Queries with texts, attributes, weights.")] = None,
+    name: Annotated[str | None, of_data("NAME", "Names the evaluation. (default the folder's name)")] = None,
     output_file: Annotated[
-        str,
-        of_output(
-            metavar="FILE", help="The configuration; - for standard output. (default ndcg-ab.yaml)", show_default=False
-        ),
+        str, of_output("FILE", "The configuration; - for standard output. (default ndcg-ab.yaml)", show_default=False)
     ] = CONFIG,
-    force: Annotated[bool, of_output("--force", help="Overwrite an existing file.")] = False,
+    force: Annotated[bool, of_output(None, "Overwrite an existing file.", "--force")] = False,
     json: JsonFile = None,
     quiet: Quiet = False,
     **options: Any,
@@ -83,9 +73,7 @@ def init(
 
 
 def example(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where to. (default example)", show_default=False)
-    ] = (Path("example")),
+    folder: Annotated[Path, argument("FOLDER", "Where to. (default example)", show_default=False)] = (Path("example")),
     json: JsonFile = None,
     quiet: Quiet = False,
 ) -> None:
