@@ -7,10 +7,10 @@ from `guardrails` to `costs.guardrails` before names of metrics are parsed there
 import re
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from ndcg_ab.config.loading.hints import read_number
-from ndcg_ab.config.model.keys import MEASURED, Model, Option
+from ndcg_ab.config.model.keys import MEASURED, Model, Option, key
 from ndcg_ab.errors import RuleError, Setting, format_value
 from ndcg_core.statistics.averages import STATISTICS, quantile_share
 
@@ -46,19 +46,14 @@ class CostSettings(Model):
     short_form = str | list[str]
 
     record: Annotated[list[str], Option("--cost", "compared", MEASURED, "COLUMN", argument="costs", read="as_list")] = (
-        Field(
-            default_factory=list,
-            description="Names of costs: latency_ms, which is measured; of `http.costs`; columns of files.",
-        )
+        key("Names of costs: latency_ms, which is measured; of `http.costs`; columns of files.", list)
     )
-    warm_up: int = Field(
-        0, strict=True, ge=0, le=10_000, description="Uncounted requests to each system at the beginning."
+    warm_up: int = key("Uncounted requests to each system at the beginning.", 0, strict=True, ge=0, le=10_000)
+    by_turns: bool = key(
+        "Ask every query once more, of all systems by turns; only these requests count.", False, strict=True
     )
-    by_turns: bool = Field(
-        False, strict=True, description="Ask every query once more, of all systems by turns; only these requests count."
-    )
-    guardrails: dict[str, float] = Field(
-        default_factory=dict, description="COST@STATISTIC: how far it may be above the baseline's; also in guardrails."
+    guardrails: dict[str, float] = key(
+        "COST@STATISTIC: how far it may be above the baseline's; also in guardrails.", dict
     )
 
     @classmethod
@@ -88,11 +83,11 @@ class CostSettings(Model):
         if not isinstance(value, dict):
             return value
         margins = {}
-        for key, margin in value.items():
-            name = read_cost_statistic(str(key)).name
+        for each, margin in value.items():
+            name = read_cost_statistic(str(each)).name
             number = read_number(margin)
             if number is None or number <= 0:
-                raise ValueError(f"{key}: {format_value(margin)}: must be a number above 0, {OWN_UNIT}")
+                raise ValueError(f"{each}: {format_value(margin)}: must be a number above 0, {OWN_UNIT}")
             margins[name] = number
         return margins
 
@@ -141,26 +136,20 @@ def split_guardrails(content: Any) -> Any:
     a cost without a statistic, and ValueError for a repeated one.
     """
     guardrails = content.get("guardrails") if isinstance(content, dict) and not content.get("scores") else None
-    costs = content.get("costs") if guardrails else None
-    record = costs.get("record") if isinstance(costs, dict) else costs
-    for key, margin in guardrails.items() if isinstance(guardrails, dict) else ():
-        name = key.partition("@")[0] if isinstance(key, str) else ""
-        is_cost = name in (record if isinstance(record, list) else [record]) or LIKE_A_COST.search(name)
-        if name and is_cost and not OF_A_COST.fullmatch(key):
-            rule = f": {key!r}: a guardrail on a cost is COST@mean or, for a percentile, COST@p95; write `"
+    section = CostSettings.expand(content.get("costs") or {}) if isinstance(guardrails, dict) else None
+    if not isinstance(guardrails, dict) or not isinstance(section, dict):
+        return content
+    record, own = section.get("record"), section.get("guardrails") or {}
+    of_costs = {each: guardrails[each] for each in guardrails if isinstance(each, str) and OF_A_COST.fullmatch(each)}
+    others = {each: margin for each, margin in guardrails.items() if each not in of_costs}
+    for each, margin in others.items():
+        name = each.partition("@")[0] if isinstance(each, str) else ""
+        if name and (name in (record if isinstance(record, list) else [record]) or LIKE_A_COST.search(name)):
+            rule = f": {each!r}: a guardrail on a cost is COST@mean or, for a percentile, COST@p95; write `"
             proposal = Setting("guardrails", f"{name}@p95", read_number(margin) or 20)
             raise RuleError(Setting("guardrails"), rule, proposal, "`")
-    of_costs = {
-        key: margin
-        for key, margin in (guardrails.items() if isinstance(guardrails, dict) else ())
-        if isinstance(key, str) and OF_A_COST.fullmatch(key)
-    }
-    if not of_costs or not (costs is None or isinstance(costs, dict | list | str)):
+    if not of_costs or not isinstance(own, dict):
         return content
-    section: dict[str, Any] = {"record": [costs] if isinstance(costs, str) else costs or []}
-    section = costs if isinstance(costs, dict) else section
-    own = section.get("guardrails")
-    if repeated := sorted(of_costs.keys() & own.keys() if isinstance(own, dict) else ()):
+    if repeated := sorted(of_costs.keys() & own.keys()):
         raise ValueError(f"{repeated[0]} is named twice, in guardrails and in costs.guardrails")
-    others = {key: margin for key, margin in (guardrails or {}).items() if key not in of_costs}
-    return content | {"guardrails": others, "costs": section | {"guardrails": (own or {}) | of_costs}}
+    return content | {"guardrails": others, "costs": section | {"guardrails": own | of_costs}}

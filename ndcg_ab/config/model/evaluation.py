@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    Field,
     ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
@@ -25,7 +24,7 @@ from ndcg_ab.config.model.consistency import (
 from ndcg_ab.config.model.costs import CostSettings, split_guardrails
 from ndcg_ab.config.model.inputs import sources
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
-from ndcg_ab.config.model.keys import DATA, MEASURED, OUTPUT, SEVERAL, Model, Operational, Option
+from ndcg_ab.config.model.keys import DATA, MEASURED, OUTPUT, SEVERAL, Model, Operational, Option, key
 from ndcg_ab.config.model.settings import GATE_CONDITIONS, Gate, Slices, Statistics
 from ndcg_ab.config.secrets.redaction import remember_plain_secrets
 from ndcg_ab.files import resolve_path
@@ -82,9 +81,7 @@ class Evaluation(Model):
     ['ndcg@10']
     """
 
-    name: Name = Field(
-        description="Names the evaluation, its folder and its MLflow experiment.", max_length=LONGEST_NAME
-    )
+    name: Name = key("Names the evaluation, its folder and its MLflow experiment.", max_length=LONGEST_NAME)
     judgments: Annotated[
         JudgmentSource | None,
         Option(
@@ -104,39 +101,36 @@ class Evaluation(Model):
             help="Numbers of grades that are words: E=3,S=2,C=1,I=0",
         ),
         Option("--complete-judgments", "compared", DATA, None, ".complete"),
-    ] = Field(None, description="The judgments: a file name, or file, format and columns.")
+    ] = key("The judgments: a file name, or file, format and columns.", None)
     more_judgments: Annotated[
         list[JudgmentSource],
         SEVERAL,
         Option("--more-judgments", "judges", DATA, "FILE", read="as_list", near=("more_judgments[].file",)),
-    ] = Field(
-        default_factory=list,
-        description="More judgments, each as `judgments`; they add to and correct earlier ones.",
-    )
+    ] = key("More judgments, each as `judgments`; they add to and correct earlier ones.", list)
     judgments_precedence: Annotated[
         Literal["last", "first", "highest", "lowest", "together"],
         Option("--judgments-precedence", "judges", DATA, "RULE"),
-    ] = Field("last", description="If files judge the same document: last, first, highest, lowest, together.")
+    ] = key("If files judge the same document: last, first, highest, lowest, together.", "last")
     combine: Annotated[
         Literal["majority", "median", "mean", "highest", "lowest"] | None, Option("--combine", "judges", DATA, "RULE")
-    ] = Field(None, description="If judges disagree: majority, median, mean, highest or lowest.")
-    cheap_judgments: Annotated[JudgmentSource | None, Option("--cheap-judgments", "compared", DATA, "FILE")] = Field(
-        None, description="Proxy judgments of more queries: clicks, or a model that saw no human grade."
+    ] = key("If judges disagree: majority, median, mean, highest or lowest.", None)
+    cheap_judgments: Annotated[JudgmentSource | None, Option("--cheap-judgments", "compared", DATA, "FILE")] = key(
+        "Proxy judgments of more queries: clicks, or a model that saw no human grade.", None
     )
-    careful_unseen: Annotated[sources.FileSource | None, Option("--careful-unseen", "compared", DATA, "FILE")] = Field(
-        None, description="Ids of queries judged after that model was fixed: only these correct it."
+    careful_unseen: Annotated[sources.FileSource | None, Option("--careful-unseen", "compared", DATA, "FILE")] = key(
+        "Ids of queries judged after that model was fixed: only these correct it.", None
     )
-    queries: Annotated[sources.TableSource | None, Option("--queries", "queries", DATA, "FILE")] = Field(
-        None, description="The queries: texts, which python and http sources need, attributes and weights."
+    queries: Annotated[sources.TableSource | None, Option("--queries", "queries", DATA, "FILE")] = key(
+        "The queries: texts, which python and http sources need, attributes and weights.", None
     )
     documents: Annotated[
         Operational[sources.DocumentsSource | None],
         Option("--documents", "documents", DATA, "FILE", ".file"),
         Option("--document-prefix", "rules", DATA, "SIGN", ".prefix"),
         Option("--own", "rules", DATA, "drop", ".own"),
-    ] = Field(None, description="Titles and addresses of documents, for the page; prefix and own: what a document is.")
-    intended: Annotated[sources.FileSource | None, Option("--intended", "compared", DATA, "FILE")] = Field(
-        None, description="Ids of the queries that the change was meant for, tested apart: docs/changes.md."
+    ] = key("Titles and addresses of documents, for the page; prefix and own: what a document is.", None)
+    intended: Annotated[sources.FileSource | None, Option("--intended", "compared", DATA, "FILE")] = key(
+        "Ids of the queries that the change was meant for, tested apart: docs/changes.md.", None
     )
     systems: Annotated[
         list[sources.System],
@@ -157,16 +151,13 @@ class Evaluation(Model):
             help="Names of columns of every ranking: query_id=qid,doc_id=url,score=s",
         ),
         Option("--duplicates", "rules", DATA, "first", "[].duplicates"),
-    ] = Field(default_factory=list, description="The systems compared; the first is the baseline.")
-    baseline: Annotated[str | None, Option("--baseline", "baseline", DATA, "NAME")] = Field(
-        None, description="The system that the others are compared with; by default the first."
+    ] = key("The systems compared; the first is the baseline.", list)
+    baseline: Annotated[str | None, Option("--baseline", "baseline", DATA, "NAME")] = key(
+        "The system that the others are compared with; by default the first.", None
     )
     scores: Annotated[
         list[sources.ScoresSource], SEVERAL, Option("--scores", "compared", DATA, "[NAME=]FILE", read="parse_scores")
-    ] = Field(
-        default_factory=list,
-        description="Values per query that another tool computed, in the place of judgments and rankings.",
-    )
+    ] = key("Values per query that another tool computed, in the place of judgments and rankings.", list)
     metrics: Annotated[
         Metrics,
         Option(
@@ -174,10 +165,10 @@ class Evaluation(Model):
             read="parse_metrics",
             help="A metric: the first one decides; by default ndcg@10",
         ),
-    ] = Field(
-        default=["ndcg@10"],
+    ] = key(
+        "Metrics, as ndcg@10 or as a mapping with measure and cutoff; the first decides, others describe.",
+        ["ndcg@10"],
         min_length=1,
-        description="Metrics, as ndcg@10 or as a mapping with measure and cutoff; the first decides, others describe.",
     )
     primary_metrics: Annotated[
         Primary,
@@ -186,10 +177,10 @@ class Evaluation(Model):
             read="parse_primary",
             help="A metric that decides; all: every --metric does.",
         ),
-    ] = Field(None, description="Which metrics decide: a list, first, or all; by default all if other roles are named.")
+    ] = key("Which metrics decide: a list, first, or all; by default all if other roles are named.", None)
     secondary_metrics: Annotated[
         Metrics, Option("--secondary", "compared", MEASURED, "METRIC", read="parse_metrics")
-    ] = Field(default_factory=list, description="Exploratory metrics, which do not decide.")
+    ] = key("Exploratory metrics, which do not decide.", list)
     guardrails: Annotated[
         Margins,
         Option(
@@ -198,11 +189,11 @@ class Evaluation(Model):
             help="No candidate may be worse by D on this metric (one-sided).",
             near=("costs.guardrails",),
         ),
-    ] = Field(default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse (one-sided).")
+    ] = key("METRIC: DIFFERENCE by which no candidate may be worse (one-sided).", dict)
     costs: CostSettings = CostSettings()
     slices: Slices = Slices()
     statistics: Statistics = Statistics()
-    checks: list[str] = Field(default_factory=list, description="Checks of installed packages that are run, by name.")
+    checks: list[str] = key("Checks of installed packages that are run, by name.", list)
     findings: Annotated[
         dict[str, Literal["error", "warning", "note", "ignore"]],
         Option(
@@ -210,18 +201,16 @@ class Evaluation(Model):
             read="parse_severities",
             help="Severity of a finding: error, warning, note or ignore.",
         ),
-    ] = Field(
-        default_factory=dict, description="CODE: SEVERITY of what the data check notices: error, warning, note, ignore."
+    ] = key("CODE: SEVERITY of what the data check notices: error, warning, note, ignore.", dict)
+    strict: Annotated[bool, Option("--strict", "compared", DATA)] = key(
+        "Warnings are errors, unless `findings` says otherwise.", False, strict=True
     )
-    strict: Annotated[bool, Option("--strict", "compared", DATA)] = Field(
-        False, strict=True, description="Warnings are errors, unless `findings` says otherwise."
+    output: Operational[operation.GivenPath] = key(
+        "Directory for results, relative to the configuration.", Path("ndcg-ab-results")
     )
-    output: Operational[operation.GivenPath] = Field(
-        Path("ndcg-ab-results"), description="Directory for results, relative to the configuration."
-    )
-    tracker: Operational[operation.TrackerChoice] = Field(
+    tracker: Operational[operation.TrackerChoice] = key(
+        "Where results go for dashboards: mlflow, json_lines, or what an installed package adds.",
         operation.TrackerChoice(),
-        description="Where results go for dashboards: mlflow, json_lines, or what an installed package adds.",
     )
     mlflow: Operational[operation.Tracking] = operation.Tracking()
     prefect: Operational[operation.Prefect] = operation.Prefect()
@@ -232,9 +221,7 @@ class Evaluation(Model):
     retention: Operational[operation.Retention] = operation.Retention()
     resources: Operational[operation.Resources] = operation.Resources()
     engine: Operational[operation.EngineChoice] = operation.EngineChoice()
-    directory: Operational[Path] = Field(
-        Path(), description="What relative paths start from; set by the file that was read."
-    )
+    directory: Operational[Path] = key("What relative paths start from; set by the file that was read.", Path())
 
     @model_validator(mode="before")
     @classmethod
@@ -307,12 +294,12 @@ class Evaluation(Model):
         named: list[tuple[str, Any]] = [("guardrails", self.guardrails), ("statistics.smallest_effect", effect)]
         if gate is not None:
             named += [("gate.not_worse", gate.not_worse), ("gate.no_drop", gate.no_drop)]
-        for key, differences in named:
+        for dotted, differences in named:
             if isinstance(differences, dict):
-                yield from (NamedDifference(key, name, each, by_metric=True) for name, each in differences.items())
+                yield from (NamedDifference(dotted, name, each, by_metric=True) for name, each in differences.items())
             elif isinstance(differences, float):
                 names = (*self.metrics, *self.secondary_metrics)
-                yield from (NamedDifference(key, name, differences) for name in names)
+                yield from (NamedDifference(dotted, name, differences) for name in names)
         if gate is not None and gate.slice_regression is not None:
             yield from (NamedDifference("gate.slice_regression", name, gate.slice_regression) for name in self.metrics)
 

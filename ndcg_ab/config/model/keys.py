@@ -158,6 +158,16 @@ class Model(BaseModel):
         return {"description": schema.pop("description", ""), "anyOf": [*short.get("anyOf", [short]), schema]}
 
 
+def key(text: str, default: Any = ..., **rules: Any) -> Any:
+    """Return the field of a key of the configuration.
+
+    text: the description of the key. default: the default value; `list` or `dict` for an empty one; the key is required
+    if there is none. rules: further arguments of pydantic's `Field`.
+    """
+    given = {"default_factory": default} if default in (list, dict) else {"default": default}
+    return Field(description=text, **given, **rules)
+
+
 def to_list(value: Any) -> Any:
     """Return a list unchanged, any other value in a list, and an empty list for None."""
     return value if isinstance(value, list) else [] if value is None else [value]

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from ndcg_ab.config.model.keys import OUTPUT, Model, Option, SecretText, Trait, obeys
+from ndcg_ab.config.model.keys import OUTPUT, Model, Option, SecretText, Trait, key, obeys
 from ndcg_ab.errors import format_value
 from ndcg_ab.files import path_fault
 from ndcg_ab.memory import limit_fault
@@ -134,10 +134,10 @@ def check_address(fault_of: Callable[[str], str | None]) -> AfterValidator:
 class Tracking(Model):
     """The settings for MLflow: its address and the experiment."""
 
-    tracking_uri: Annotated[SecretText | None, check_address(tracker_address_fault), Trait.LATE] = Field(
-        None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
+    tracking_uri: Annotated[SecretText | None, check_address(tracker_address_fault), Trait.LATE] = key(
+        "MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory.", None
     )
-    experiment: str | None = Field(None, description="Experiment name; by default the evaluation's name.")
+    experiment: str | None = key("Experiment name; by default the evaluation's name.", None)
 
     @field_validator("experiment")
     @classmethod
@@ -153,8 +153,8 @@ class TrackerChoice(Model):
     main_key = "name"
     short_form = str | dict[str, Any]
 
-    name: str = Field("mlflow", min_length=1, description="mlflow, json_lines, or what an installed package adds.")
-    options: dict[str, Any] = Field(default_factory=dict, description="What the tracker of that name wants to know.")
+    name: str = key("mlflow, json_lines, or what an installed package adds.", "mlflow", min_length=1)
+    options: dict[str, Any] = key("What the tracker of that name wants to know.", dict)
 
     @classmethod
     def expand(cls, value: Any) -> Any:
@@ -173,28 +173,23 @@ class TrackerChoice(Model):
 class Prefect(Model):
     """The settings for Prefect: the server that records the flow run, and retries and timeouts of its tasks."""
 
-    server: Literal["temporary"] | None = Field(
-        None,
-        description="temporary: start a server for the run if none is named; by default the run needs none.",
+    server: Literal["temporary"] | None = key(
+        "temporary: start a server for the run if none is named; by default the run needs none.", None
     )
-    api_url: Annotated[SecretText | None, check_address(server_address_fault), Trait.LATE] = Field(
-        None, description="Prefect server; by default PREFECT_API_URL, else none is needed."
+    api_url: Annotated[SecretText | None, check_address(server_address_fault), Trait.LATE] = key(
+        "Prefect server; by default PREFECT_API_URL, else none is needed.", None
     )
 
-    retries: int = Field(
-        2, strict=True, ge=0, le=20, description="How often a pull is tried again; the publishing once at most."
-    )
-    retry_seconds: float = Field(5.0, ge=0, le=3600, description="Seconds between the attempts.")
-    timeout_seconds: float | None = Field(
-        None, gt=0, description="Seconds after which one attempt is given up; by default never."
-    )
+    retries: int = key("How often a pull is tried again; the publishing once at most.", 2, strict=True, ge=0, le=20)
+    retry_seconds: float = key("Seconds between the attempts.", 5.0, ge=0, le=3600)
+    timeout_seconds: float | None = key("Seconds after which one attempt is given up; by default never.", None, gt=0)
 
 
 class Schedule(Model):
     """The times at which `serve` and `deploy` run the evaluation."""
 
-    cron: Annotated[str, obeys(cron_fault)] = Field(description="As 0 2 * * * for every night at two.")
-    timezone: str = Field("UTC", description="As Europe/Berlin; the clock that cron means.")
+    cron: Annotated[str, obeys(cron_fault)] = key("As 0 2 * * * for every night at two.")
+    timezone: str = key("As Europe/Berlin; the clock that cron means.", "UTC")
 
     @field_validator("timezone")
     @classmethod
@@ -211,52 +206,49 @@ class Schedule(Model):
 class Retention(Model):
     """The limits for stored evaluations and inputs. Comparisons and means always stay in the history."""
 
-    bundles: int | None = Field(
-        None, strict=True, ge=1, description="Folders of evaluations; by default all. Never one that is not published."
+    bundles: int | None = key(
+        "Folders of evaluations; by default all. Never one that is not published.", None, strict=True, ge=1
     )
-    query_scores: int | None = Field(
-        None, strict=True, ge=1, description="Evaluations whose values per query stay in the history; by default all."
+    query_scores: int | None = key(
+        "Evaluations whose values per query stay in the history; by default all.", None, strict=True, ge=1
     )
-    inputs: Size = Field(
-        "20GB",
-        description="Disk for inputs as they were read, so that unchanged ones are not read again; 0B keeps none.",
+    inputs: Size = key(
+        "Disk for inputs as they were read, so that unchanged ones are not read again; 0B keeps none.", "20GB"
     )
 
 
 class Resources(Model):
     """The limits for the threads, the memory and the temporary files of an evaluation."""
 
-    threads: Annotated[int | None, Option("--threads", "resources", OUTPUT, "N")] = Field(
-        None, strict=True, ge=1, le=10_000, description="Threads; by default every core."
+    threads: Annotated[int | None, Option("--threads", "resources", OUTPUT, "N")] = key(
+        "Threads; by default every core.", None, strict=True, ge=1, le=10_000
     )
-    memory_limit: Annotated[MemorySize | None, Option("--memory-limit", "resources", OUTPUT, "SIZE")] = Field(
-        None, description="Memory limit of the process, as 4GB or 50%; by default DuckDB takes 80 % of the memory."
+    memory_limit: Annotated[MemorySize | None, Option("--memory-limit", "resources", OUTPUT, "SIZE")] = key(
+        "Memory limit of the process, as 4GB or 50%; by default DuckDB takes 80 % of the memory.", None
     )
-    spill: Annotated[GivenPath | None, Option("--spill", "resources", OUTPUT, "FOLDER")] = Field(
-        None,
-        description="Folder for what does not fit into memory, relative to the configuration;"
+    spill: Annotated[GivenPath | None, Option("--spill", "resources", OUTPUT, "FOLDER")] = key(
+        "Folder for what does not fit into memory, relative to the configuration;"
         " by default the one of temporary files, of `run` the output directory.",
+        None,
     )
 
 
 class Spark(Model):
     """The Apache Spark cluster that computes the tables of judgments and rankings, named by `master` or `remote`."""
 
-    master: str | None = Field(None, description="local[4], spark://host:7077, yarn, k8s://…; or say remote.")
-    remote: Annotated[SecretText | None, Trait.LATE] = Field(
-        None, description="Spark Connect: sc://host:15002, or {env: NAME}."
+    master: str | None = key("local[4], spark://host:7077, yarn, k8s://…; or say remote.", None)
+    remote: Annotated[SecretText | None, Trait.LATE] = key("Spark Connect: sc://host:15002, or {env: NAME}.", None)
+    conf: Annotated[dict[str, SecretText], Trait.LATE] = key(
+        "Spark's own settings, as spark.executor.memory; secrets as {env: NAME}.", dict
     )
-    conf: Annotated[dict[str, SecretText], Trait.LATE] = Field(
-        default_factory=dict, description="Spark's own settings, as spark.executor.memory; secrets as {env: NAME}."
+    scratch: str | None = key(
+        "Folder or address for tables while it works, for every worker to reach; emptied at the end.", None
     )
-    scratch: str | None = Field(
-        None, description="Folder or address for tables while it works, for every worker to reach; emptied at the end."
-    )
-    patience: float = Field(
+    patience: float = key(
+        "Seconds in which the cluster must begin to work; thrice as many while an executor is starting.",
         300.0,
         gt=0,
         le=86400,
-        description="Seconds in which the cluster must begin to work; thrice as many while an executor is starting.",
     )
 
     @field_validator("conf", mode="before")

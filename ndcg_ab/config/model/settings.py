@@ -3,10 +3,10 @@
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from ndcg_ab.config.model.by_metric import Margins, Ranges, read_margin, read_margins
-from ndcg_ab.config.model.keys import MEASURED, TESTED, Model, Option
+from ndcg_ab.config.model.keys import MEASURED, TESTED, Model, Option, key
 from ndcg_ab.errors import RuleError, Setting
 from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED
 
@@ -14,14 +14,14 @@ from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEE
 class Statistics(Model):
     """The settings for testing differences: level, resampling, weights, clusters and smallest effects."""
 
-    alpha: Annotated[float, Option("--alpha", "tests", TESTED, "A", read="parse_number")] = Field(
-        0.05, strict=True, ge=1e-9, lt=0.5, description="Threshold of the adjusted p-value."
+    alpha: Annotated[float, Option("--alpha", "tests", TESTED, "A", read="parse_number")] = key(
+        "Threshold of the adjusted p-value.", 0.05, strict=True, ge=1e-9, lt=0.5
     )
-    resamples: Annotated[int, Option("--resamples", "tests", TESTED, "N")] = Field(
-        DEFAULT_RESAMPLES, strict=True, ge=100, le=10_000_000, description="Sign flips, and most bootstrap resamples."
+    resamples: Annotated[int, Option("--resamples", "tests", TESTED, "N")] = key(
+        "Sign flips, and most bootstrap resamples.", DEFAULT_RESAMPLES, strict=True, ge=100, le=10_000_000
     )
-    seed: Annotated[int, Option("--seed", "tests", TESTED, "N")] = Field(
-        DEFAULT_SEED, strict=True, ge=0, lt=2**63, description="Seed of the flips; kept with the results."
+    seed: Annotated[int, Option("--seed", "tests", TESTED, "N")] = key(
+        "Seed of the flips; kept with the results.", DEFAULT_SEED, strict=True, ge=0, lt=2**63
     )
     smallest_effect: Annotated[
         dict[str, float] | float | None,
@@ -30,42 +30,35 @@ class Statistics(Model):
             read="parse_smallest_effect",
             help="The smallest difference that matters, for all metrics or for one.",
         ),
-    ] = Field(None, description="The smallest difference that matters, for every metric or as METRIC: DIFFERENCE.")
+    ] = key("The smallest difference that matters, for every metric or as METRIC: DIFFERENCE.", None)
     weighted: Annotated[
         bool | None,
         Option("--unweighted", "weights", TESTED, read="negate", help="Ignore the queries' weights."),
-    ] = Field(None, strict=True, description="Weigh queries; by default if the queries have weights.")
+    ] = key("Weigh queries; by default if the queries have weights.", None, strict=True)
     clustered: Annotated[
         bool | None,
         Option("--unclustered", "compared", TESTED, read="negate", help="Ignore the queries' clusters."),
-    ] = Field(
-        None,
-        strict=True,
-        description="Test clusters as units; by default if the queries have clusters.",
+    ] = key("Test clusters as units; by default if the queries have clusters.", None, strict=True)
+    cluster_prefix: Annotated[str | None, Option("--cluster-prefix", "clusters", TESTED, "TEXT")] = key(
+        "Ids that agree up to the last of this text make a cluster: _ for 106_1.", None, min_length=1
     )
-    cluster_prefix: Annotated[str | None, Option("--cluster-prefix", "clusters", TESTED, "TEXT")] = Field(
-        None,
-        min_length=1,
-        description="Ids that agree up to the last of this text make a cluster: _ for 106_1.",
+    ranges: Ranges = key(
+        "METRIC: [LOW, HIGH] that its values lie in, for guardrails; known of ours within [0, 1].", dict
     )
-    ranges: Ranges = Field(
-        default_factory=dict,
-        description="METRIC: [LOW, HIGH] that its values lie in, for guardrails; known of ours within [0, 1].",
+    all_pairs: Annotated[bool, Option("--all-pairs", "compared", MEASURED)] = key(
+        "Compare every two systems too, as a family of its own.", False, strict=True
     )
-    all_pairs: Annotated[bool, Option("--all-pairs", "compared", MEASURED)] = Field(
-        False, strict=True, description="Compare every two systems too, as a family of its own."
-    )
-    bounds: Annotated[bool, Option("--bounds", "compared", TESTED, also="--bounds/--no-bounds")] = Field(
+    bounds: Annotated[bool, Option("--bounds", "compared", TESTED, also="--bounds/--no-bounds")] = key(
+        "Show the lowest and highest difference over all grades of unjudged results; decides nothing.",
         True,
         strict=True,
-        description="Show the lowest and highest difference over all grades of unjudged results; decides nothing.",
     )
-    label_factor: Annotated[float, Option("--label-factor", "compared", TESTED, "F")] = Field(
+    label_factor: Annotated[float, Option("--label-factor", "compared", TESTED, "F")] = key(
+        "How much better or worse than judged results unjudged ones may be without turning a decision.",
         1.2,
         strict=True,
         ge=1,
         le=5,
-        description="How much better or worse than judged results unjudged ones may be without turning a decision.",
     )
 
     @model_validator(mode="after")
@@ -98,9 +91,9 @@ class Slices(Model):
     by: Annotated[
         list[str],
         Option("--slice", "slices", MEASURED, "ATTRIBUTE", argument="slices", read="as_list"),
-    ] = Field(default_factory=list, description="Attributes that are compared on their own: columns of the queries.")
-    smallest: Annotated[int, Option("--smallest-slice", "compared", MEASURED, "N")] = Field(
-        25, strict=True, ge=6, description="A slice of fewer queries is shown, but not tested."
+    ] = key("Attributes that are compared on their own: columns of the queries.", list)
+    smallest: Annotated[int, Option("--smallest-slice", "compared", MEASURED, "N")] = key(
+        "A slice of fewer queries is shown, but not tested.", 25, strict=True, ge=6
     )
 
     @field_validator("by")
@@ -131,29 +124,21 @@ class Gate(Model):
         """
         return {} if value is True else value
 
-    no_regression: bool = Field(True, strict=True, description="No candidate regressed on a primary metric.")
-    guardrails: bool = Field(
-        True, strict=True, description="No guardrail is shown to be worse, and no estimate is beyond its margin."
+    no_regression: bool = key("No candidate regressed on a primary metric.", True, strict=True)
+    guardrails: bool = key(
+        "No guardrail is shown to be worse, and no estimate is beyond its margin.", True, strict=True
     )
-    not_worse: Margins = Field(
-        default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse, as a guardrail."
-    )
-    proof: bool = Field(
-        False, strict=True, description="Guardrails and not_worse must be shown to hold: open ones fail, too."
-    )
-    no_drop: bool | Literal["any"] | dict[str, float] = Field(
-        False,
-        description="No ranking got worse since the previous evaluation, by what may matter; any: by however little; or"
+    not_worse: Margins = key("METRIC: DIFFERENCE by which no candidate may be worse, as a guardrail.", dict)
+    proof: bool = key("Guardrails and not_worse must be shown to hold: open ones fail, too.", False, strict=True)
+    no_drop: bool | Literal["any"] | dict[str, float] = key(
+        "No ranking got worse since the previous evaluation, by what may matter; any: by however little; or"
         " METRIC: DIFFERENCE, by more.",
+        False,
     )
-    scored: float = Field(
-        0.5, gt=0, le=1, description="Least share of the judged queries that a primary metric scores."
-    )
-    judged: float | None = Field(None, gt=0, le=1, description="Least share of judged results of every system.")
-    slice_regression: float | None = Field(None, ge=0, description="No slice regressed by more than this difference.")
-    unanswered: int | None = Field(
-        None, strict=True, ge=0, description="Most queries that a system may leave unanswered."
-    )
+    scored: float = key("Least share of the judged queries that a primary metric scores.", 0.5, gt=0, le=1)
+    judged: float | None = key("Least share of judged results of every system.", None, gt=0, le=1)
+    slice_regression: float | None = key("No slice regressed by more than this difference.", None, ge=0)
+    unanswered: int | None = key("Most queries that a system may leave unanswered.", None, strict=True, ge=0)
 
     @field_validator("no_drop", mode="before")
     @classmethod

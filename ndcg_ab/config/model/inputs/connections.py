@@ -4,9 +4,9 @@ import re
 from pathlib import Path, PosixPath
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import PlainValidator, WithJsonSchema
 
-from ndcg_ab.config.model.keys import Model, SecretText, Trait, is_reference, obeys
+from ndcg_ab.config.model.keys import Model, SecretText, Trait, is_reference, key, obeys
 from ndcg_ab.config.model.operation import expand_home
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -107,12 +107,12 @@ class SourceModel(Model):
 class Storage(Model):
     """The settings for an object store; by default they come from the store's own environment variables."""
 
-    endpoint: str | None = Field(None, description="Address of a store that speaks S3, as http://127.0.0.1:9000.")
-    region: str | None = Field(None, description="The region of an S3 bucket.")
-    anonymous: bool = Field(False, strict=True, description="Read without credentials, for public objects.")
-    access_key: SecretText | None = Field(None, description="S3: the access key's id. Azure: the account's name.")
-    secret_key: SecretText | None = Field(None, description="The secret key, as {env: NAME}.")
-    session_token: SecretText | None = Field(None, description="The token of a passing S3 session, as {env: NAME}.")
+    endpoint: str | None = key("Address of a store that speaks S3, as http://127.0.0.1:9000.", None)
+    region: str | None = key("The region of an S3 bucket.", None)
+    anonymous: bool = key("Read without credentials, for public objects.", False, strict=True)
+    access_key: SecretText | None = key("S3: the access key's id. Azure: the account's name.", None)
+    secret_key: SecretText | None = key("The secret key, as {env: NAME}.", None)
+    session_token: SecretText | None = key("The token of a passing S3 session, as {env: NAME}.", None)
 
 
 class Database(Model):
@@ -121,18 +121,15 @@ class Database(Model):
     main_key = "uri"
     short_form = SecretText
 
-    uri: Annotated[SecretText | None, obeys(lambda address: None if address else "must not be empty")] = Field(
-        None, description="Its address, as postgresql://reader@host/db or sqlite:///x.db."
+    uri: Annotated[SecretText | None, obeys(lambda address: None if address else "must not be empty")] = key(
+        "Its address, as postgresql://reader@host/db or sqlite:///x.db.", None
     )
-    driver: str | None = Field(
-        None,
-        description="The ADBC driver: postgresql, snowflake, …, or its library's path; by default by the uri.",
+    driver: str | None = key(
+        "The ADBC driver: postgresql, snowflake, …, or its library's path; by default by the uri.", None
     )
-    options: dict[str, SecretText] = Field(
-        default_factory=dict, description="Options of the driver; secrets as {env: NAME}."
-    )
+    options: dict[str, SecretText] = key("Options of the driver; secrets as {env: NAME}.", dict)
 
-    timeout: float = Field(3600.0, gt=0, le=86400, description="Seconds for the query, to its last row.")
+    timeout: float = key("Seconds for the query, to its last row.", 3600.0, gt=0, le=86400)
 
     @classmethod
     def expand(cls, value: Any) -> Any:

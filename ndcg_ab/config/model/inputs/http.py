@@ -11,11 +11,11 @@ import re
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from ndcg_ab.config.model.costs import LATENCY, refuse_name
 from ndcg_ab.config.model.inputs.connections import SourceModel, safe_address
-from ndcg_ab.config.model.keys import Model, Trait
+from ndcg_ab.config.model.keys import Model, Trait, key
 from ndcg_ab.config.walking import walk_texts
 
 REMOVABLE = ("parameters", "body")  # keys in which a null takes away what the preset has
@@ -107,10 +107,10 @@ def complete_preset(keys: dict[Any, Any]) -> dict[Any, Any]:
     """
     below = PRESETS.get(str(keys.get("preset")), {})
     completed = {**below, **{key: value for key, value in keys.items() if value is not None}}
-    for key in MERGED:
-        if isinstance(below.get(key), dict) and isinstance(completed[key], dict):
-            own = {name: value for name, value in completed[key].items() if value is not None or key in REMOVABLE}
-            completed[key] = {**below[key], **own}
+    for part in MERGED:
+        if isinstance(below.get(part), dict) and isinstance(completed[part], dict):
+            own = {name: value for name, value in completed[part].items() if value is not None or part in REMOVABLE}
+            completed[part] = {**below[part], **own}
     return completed
 
 
@@ -124,43 +124,37 @@ assert set(PRESETS) == set(PresetName.__args__)  # type: ignore[attr-defined]
 class HttpResults(Model):
     """The JMESPath expressions of the hits and the error in an answer, and of the id, score, title and url in a hit."""
 
-    hits: str = Field("hits", description="The list of hits in the answer, the best first.")
-    id: str = Field("id", description="The document's id in a hit.")
-    score: str | None = Field(None, description="Its score, higher is better; by default the order as returned.")
-    title: str | None = Field(None, description="Its title, for the page; it changes no result.")
-    url: str | None = Field(None, description="Its address, for the page; it changes no result.")
-    error: str | None = Field(None, description="What tells in the answer that it is an error or not complete.")
+    hits: str = key("The list of hits in the answer, the best first.", "hits")
+    id: str = key("The document's id in a hit.", "id")
+    score: str | None = key("Its score, higher is better; by default the order as returned.", None)
+    title: str | None = key("Its title, for the page; it changes no result.", None)
+    url: str | None = key("Its address, for the page; it changes no result.", None)
+    error: str | None = key("What tells in the answer that it is an error or not complete.", None)
 
 
 class HttpRequest(Model):
     """The request that is sent for each query, and the paths of the results in its answer."""
 
-    preset: PresetName | None = Field(None, description="The engine, whose usual request and answer are the defaults.")
-    url: Annotated[str, *FILLED] = Field(
-        description="Address of the request, such as https://host/index/_search; texts are filled in."
+    preset: PresetName | None = key("The engine, whose usual request and answer are the defaults.", None)
+    url: Annotated[str, *FILLED] = key(
+        "Address of the request, such as https://host/index/_search; texts are filled in."
     )
-    method: Literal["GET", "POST"] | None = Field(None, description="By default POST with a body, else GET.")
-    headers: Annotated[dict[str, Any], *FILLED] = Field(
-        default_factory=dict, description="Headers; secrets as {env: NAME}."
-    )
-    parameters: Annotated[dict[str, Any], *FILLED] = Field(
-        default_factory=dict, description="What comes behind ? in the address."
-    )
-    body: Annotated[dict[str, Any] | None, *FILLED] = Field(None, description="The body, sent as JSON.")
+    method: Literal["GET", "POST"] | None = key("By default POST with a body, else GET.", None)
+    headers: Annotated[dict[str, Any], *FILLED] = key("Headers; secrets as {env: NAME}.", dict)
+    parameters: Annotated[dict[str, Any], *FILLED] = key("What comes behind ? in the address.", dict)
+    body: Annotated[dict[str, Any] | None, *FILLED] = key("The body, sent as JSON.", None)
     results: HttpResults = HttpResults()
-    costs: dict[str, str] = Field(
-        default_factory=dict, description="COST: JMESPath of a number in the answer, as took_ms: took (docs/costs.md)."
-    )
-    depth: int = Field(100, strict=True, ge=1, le=100_000, description="Number of requested results: {depth}.")
-    concurrency: int = Field(4, strict=True, ge=1, le=64, description="Requests at the same time.")
-    per_second: float | None = Field(None, gt=0, description="Requests that begin in a second, at the most.")
-    timeout: float = Field(30.0, gt=0, le=3600, description="Seconds for one request, from its begin to its last byte.")
-    connect_timeout: float = Field(5.0, gt=0, le=600, description="Seconds for the connection.")
-    retries: int = Field(3, strict=True, ge=0, le=20, description="How often a request is tried again.")
-    deadline: float = Field(3600.0, gt=0, description="Seconds for all queries together.")
-    most_bytes: int = Field(20_000_000, strict=True, ge=1000, description="Bytes of an answer, at the most.")
-    allow_failed_queries: int = Field(
-        0, strict=True, ge=0, description="Queries that may fail; they are left out as missing, never empty."
+    costs: dict[str, str] = key("COST: JMESPath of a number in the answer, as took_ms: took (docs/costs.md).", dict)
+    depth: int = key("Number of requested results: {depth}.", 100, strict=True, ge=1, le=100_000)
+    concurrency: int = key("Requests at the same time.", 4, strict=True, ge=1, le=64)
+    per_second: float | None = key("Requests that begin in a second, at the most.", None, gt=0)
+    timeout: float = key("Seconds for one request, from its begin to its last byte.", 30.0, gt=0, le=3600)
+    connect_timeout: float = key("Seconds for the connection.", 5.0, gt=0, le=600)
+    retries: int = key("How often a request is tried again.", 3, strict=True, ge=0, le=20)
+    deadline: float = key("Seconds for all queries together.", 3600.0, gt=0)
+    most_bytes: int = key("Bytes of an answer, at the most.", 20_000_000, strict=True, ge=1000)
+    allow_failed_queries: int = key(
+        "Queries that may fail; they are left out as missing, never empty.", 0, strict=True, ge=0
     )
 
     @model_validator(mode="before")
@@ -210,7 +204,7 @@ class HttpSource(SourceModel):
 
     needs_queries: ClassVar[bool] = True
 
-    http: HttpRequest = Field(description="A search engine that is asked over HTTP.")
+    http: HttpRequest = key("A search engine that is asked over HTTP.")
 
     @property
     def attributes(self) -> tuple[str, ...]:

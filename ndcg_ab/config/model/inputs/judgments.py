@@ -4,7 +4,7 @@ import math
 from itertools import pairwise
 from typing import Any, Literal, cast
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from ndcg_ab.config.model.inputs.connections import SourceModel
 from ndcg_ab.config.model.inputs.sources import (
@@ -16,7 +16,7 @@ from ndcg_ab.config.model.inputs.sources import (
     SparkSource,
     TableSource,
 )
-from ndcg_ab.config.model.keys import Model, with_keys_of
+from ndcg_ab.config.model.keys import Model, key, with_keys_of
 
 FLOOR = 10  # impressions
 QUANTILES = (0.25, 0.5, 0.75)
@@ -26,11 +26,11 @@ Scale = Literal["value", "quantile", "threshold"]
 class ClickGrades(Model):
     """The conversion of click values into grades: 0, 1, 2 … by quantiles or thresholds, or the values themselves."""
 
-    quantiles: list[float] | None = Field(
-        None, description="Shares of graded documents with lower values, from which on grades are 1, 2, …", min_length=1
+    quantiles: list[float] | None = key(
+        "Shares of graded documents with lower values, from which on grades are 1, 2, …", None, min_length=1
     )
-    thresholds: list[float] | None = Field(None, description="Values from which on grades are 1, 2, …", min_length=1)
-    value: bool = Field(False, strict=True, description="The value is the grade.")
+    thresholds: list[float] | None = key("Values from which on grades are 1, 2, …", None, min_length=1)
+    value: bool = key("The value is the grade.", False, strict=True)
 
     @model_validator(mode="after")
     def _one_way(self) -> "ClickGrades":
@@ -57,21 +57,18 @@ class Clicks(TableSource):
 
     contents = "events"
 
-    events: Literal["ubi", "table"] | None = Field(
-        None,
-        description="ubi: User Behavior Insights. table: counts. By default recognised by a file's columns; else ubi.",
+    events: Literal["ubi", "table"] | None = key(
+        "ubi: User Behavior Insights. table: counts. By default recognised by a file's columns; else ubi.", None
     )
-    model: Literal["position", "rate", "opensearch"] = Field(
-        "position", description="How clicks become values: docs/clicks.md."
+    model: Literal["position", "rate", "opensearch"] = key("How clicks become values: docs/clicks.md.", "position")
+    actions: list[str] | None = key(
+        "Actions of UBI that count as clicks, such as purchase; by default click, click_through.", None
     )
-    actions: list[str] | None = Field(
-        None, description="Actions of UBI that count as clicks, such as purchase; by default click, click_through."
+    floor: int | None = key(
+        "Impressions that a document needs for a grade; by default 10, of opensearch 0.", None, ge=0
     )
-    floor: int | None = Field(
-        None, description="Impressions that a document needs for a grade; by default 10, of opensearch 0.", ge=0
-    )
-    grades: ClickGrades | None = Field(
-        None, description="{quantiles: […]}, {thresholds: […]} or {value: true}; by default quarters, or that model's."
+    grades: ClickGrades | None = key(
+        "{quantiles: […]}, {thresholds: […]} or {value: true}; by default quarters, or that model's.", None
     )
 
     @property
@@ -99,7 +96,7 @@ class Clicks(TableSource):
 class ClicksSource(SourceModel):
     """User events from which grades are computed; the texts of the queries say which query an event belongs to."""
 
-    clicks: Clicks = Field(description="User events from which grades are computed: docs/clicks.md.")
+    clicks: Clicks = key("User events from which grades are computed: docs/clicks.md.")
 
     @property
     def display_name(self) -> str:
@@ -123,16 +120,16 @@ class JudgmentSource(InputSettings):
 
     main_key = "file"
 
-    version: Mark = Field(None, description="Name of these judgments, such as a release or a date; changes no result.")
-    grades: Literal["integer"] | dict[str, float] | None = Field(
-        None,
-        description="integer: a grade with a fraction is an error; or {WORD: NUMBER, …} of grades that are words;"
+    version: Mark = key("Name of these judgments, such as a release or a date; changes no result.", None)
+    grades: Literal["integer"] | dict[str, float] | None = key(
+        "integer: a grade with a fraction is an error; or {WORD: NUMBER, …} of grades that are words;"
         " by default grades are any numbers.",
+        None,
     )
-    complete: bool | None = Field(
+    complete: bool | None = key(
+        "Unjudged documents are not relevant, by design: one known item a user, clicks, sparse labels.",
         None,
         strict=True,
-        description="Unjudged documents are not relevant, by design: one known item a user, clicks, sparse labels.",
     )
 
     @field_validator("grades", mode="before")

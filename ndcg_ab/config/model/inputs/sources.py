@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PrivateAttr, ValidationError, WrapValidator, model_validator
+from pydantic import PrivateAttr, ValidationError, WrapValidator, model_validator
 
 from ndcg_ab.config.model.inputs.connections import (
     Database,
@@ -21,7 +21,7 @@ from ndcg_ab.config.model.inputs.connections import (
     safe_address,
 )
 from ndcg_ab.config.model.inputs.http import HttpSource
-from ndcg_ab.config.model.keys import Model, Trait, obeys, with_keys_of
+from ndcg_ab.config.model.keys import Model, Trait, key, obeys, with_keys_of
 from ndcg_ab.config.model.operation import GivenPath, Spark
 from ndcg_core.measures.external_metric import ExternalMetric, canonical_name
 
@@ -77,21 +77,16 @@ class FileSource(Readable, SourceModel):
     main_key = "file"
     has_tables = True
 
-    file: GivenFile = Field(
-        description="Path, relative to the configuration, or address (s3://, gs://, az://, https://); or a folder of"
-        " one table."
+    file: GivenFile = key(
+        "Path, relative to the configuration, or address (s3://, gs://, az://, https://); or a folder of one table."
     )
-    format: FileFormat | None = Field(
-        None, description="trec, csv, tsv, jsonl or parquet; by default recognised by the file's name."
+    format: FileFormat | None = key("trec, csv, tsv, jsonl or parquet; by default recognised by the file's name.", None)
+    columns: dict[str, str] = key(COLUMNS, dict)
+    parts: bool = key(
+        "All files that the pattern matches, or that are in the folder, are parts of one table.", False, strict=True
     )
-    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
-    parts: bool = Field(
-        False,
-        strict=True,
-        description="All files that the pattern matches, or that are in the folder, are parts of one table.",
-    )
-    storage: Annotated[Storage | None, Trait.LATE] = Field(
-        None, description="How the object store is reached; by default as its variables of the environment say."
+    storage: Annotated[Storage | None, Trait.LATE] = key(
+        "How the object store is reached; by default as its variables of the environment say.", None
     )
 
     @property
@@ -108,14 +103,14 @@ class FileSource(Readable, SourceModel):
 class DocumentsSource(FileSource):
     """The rules for document ids in rankings, and a file of titles and addresses of documents."""
 
-    file: GivenFile | None = Field(  # type: ignore[assignment]
-        None, description="Titles and addresses of documents for the page: doc_id, title, url; as a path or address."
+    file: GivenFile | None = key(
+        "Titles and addresses of documents for the page: doc_id, title, url; as a path or address.", None
     )
-    prefix: str | None = Field(
-        None, description="Rankings hold chunks: ids are cut at this sign, and the best chunk counts.", min_length=1
+    prefix: str | None = key(
+        "Rankings hold chunks: ids are cut at this sign, and the best chunk counts.", None, min_length=1
     )
-    own: Literal["drop", "keep"] | None = Field(
-        None, description="drop: leave out the document whose id equals the query's, as the preset beir does."
+    own: Literal["drop", "keep"] | None = key(
+        "drop: leave out the document whose id equals the query's, as the preset beir does.", None
     )
 
     @model_validator(mode="after")
@@ -130,13 +125,13 @@ class DatabaseSource(SourceModel):
 
     has_tables = True
 
-    database: Annotated[Database, Trait.LATE] = Field(
-        description="Address, as postgresql://reader@host/db, a file of SQLite or DuckDB, or uri, driver and options."
+    database: Annotated[Database, Trait.LATE] = key(
+        "Address, as postgresql://reader@host/db, a file of SQLite or DuckDB, or uri, driver and options."
     )
-    query: Annotated[str, Trait.DATED] = Field(
-        description="The SELECT that gives the rows; {date} in it is the date, without quotes."
+    query: Annotated[str, Trait.DATED] = key(
+        "The SELECT that gives the rows; {date} in it is the date, without quotes."
     )
-    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+    columns: dict[str, str] = key(COLUMNS, dict)
 
     @property
     def display_name(self) -> str:
@@ -148,12 +143,10 @@ class FunctionModel(SourceModel):
 
     needs_queries: ClassVar[bool] = True
 
-    python: Annotated[str, WrapValidator(module_and_function)] = Field(
-        description="module:function; modules beside the configuration are found."
+    python: Annotated[str, WrapValidator(module_and_function)] = key(
+        "module:function; modules beside the configuration are found."
     )
-    arguments: Arguments = Field(
-        default_factory=dict, description="Keyword arguments for the function, or the extension."
-    )
+    arguments: Arguments = key("Keyword arguments for the function, or the extension.", dict)
 
     @property
     def display_name(self) -> str:
@@ -163,27 +156,26 @@ class FunctionModel(SourceModel):
 class PythonSource(FunctionModel):
     """A function that receives the queries and returns documents with scores, from any search engine."""
 
-    per_query: bool = Field(
-        False, strict=True, description="Call the function for each query, with its text, instead of once with all."
+    per_query: bool = key(
+        "Call the function for each query, with its text, instead of once with all.", False, strict=True
     )
 
 
 class JudgeSource(FunctionModel):
     """A function that receives a query and a document and returns a grade; by name, or in memory."""
 
-    attributes: list[str] = Field(
-        default_factory=list,
-        description="Columns of the queries that a function which judges is given beside their texts.",
+    attributes: list[str] = key(
+        "Columns of the queries that a function which judges is given beside their texts.", list
     )
-    depth: int | None = Field(
+    depth: int | None = key(
+        "How many of each ranking's first documents it judges; by default the deepest cutoff, at most 100.",
         None,
-        description="How many of each ranking's first documents it judges; by default the deepest cutoff, at most 100.",
         ge=1,
         le=MOST_GRADED_DEPTH,
     )
-    workers: int | None = Field(
+    workers: int | None = key(
+        "Number of documents that it grades at the same time, each in a thread; by default 1.",
         None,
-        description="Number of documents that it grades at the same time, each in a thread; by default 1.",
         ge=1,
         le=MOST_WORKERS,
     )
@@ -204,14 +196,11 @@ class ExtensionSource(SourceModel):
 
     has_tables = True
 
-    extension: str = Field(
-        description="Name of a source that an installed package adds by an entry point of the group ndcg_ab.sources.",
-        min_length=1,
+    extension: str = key(
+        "Name of a source that an installed package adds by an entry point of the group ndcg_ab.sources.", min_length=1
     )
-    arguments: Arguments = Field(
-        default_factory=dict, description="Keyword arguments for the function, or the extension."
-    )
-    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+    arguments: Arguments = key("Keyword arguments for the function, or the extension.", dict)
+    columns: dict[str, str] = key(COLUMNS, dict)
 
     @property
     def display_name(self) -> str:
@@ -234,15 +223,14 @@ class OnSpark(Model):
 class SparkSource(OnSpark, SourceModel):
     """A table that Spark reads, whose rows stay on the cluster."""
 
-    table: Annotated[str, Trait.DATED] = Field(
-        description="With engine.spark: a table of its catalogue, or the path or address of Parquet files; its rows"
-        " stay there.",
+    table: Annotated[str, Trait.DATED] = key(
+        "With engine.spark: a table of its catalogue, or the path or address of Parquet files; its rows stay there.",
         min_length=1,
     )
-    where: Annotated[str | None, Trait.DATED] = Field(
-        None, description="Which of the table's rows, as day = '{date}' and system = 'new'."
+    where: Annotated[str | None, Trait.DATED] = key(
+        "Which of the table's rows, as day = '{date}' and system = 'new'.", None
     )
-    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+    columns: dict[str, str] = key(COLUMNS, dict)
 
     @property
     def display_name(self) -> str:
@@ -341,11 +329,11 @@ class System(InputSettings):
     contents = "rankings"
 
     name: Annotated[str, obeys(lambda name: None if name.isprintable() else "must be printable text on one line")] = (
-        Field(description="The system's name in every table.", min_length=1, max_length=100)
+        key("The system's name in every table.", min_length=1, max_length=100)
     )
-    version: Mark = Field(None, description="The version that is evaluated: a tag, a commit, a date.")
-    duplicates: Literal["first"] | None = Field(
-        None, description="first: a repeated document of a query counts at its first place, and is not refused."
+    version: Mark = key("The version that is evaluated: a tag, a commit, a date.", None)
+    duplicates: Literal["first"] | None = key(
+        "first: a repeated document of a query counts at its first place, and is not refused.", None
     )
 
     @model_validator(mode="after")
@@ -373,16 +361,10 @@ class ScoresSource(Readable):
 
     main_key = "file"
 
-    file: Annotated[GivenPath, Trait.INPUT, Trait.DATED] = Field(
-        description="Path of the file, relative to the configuration."
-    )
-    system: str | None = Field(None, description="Whose values these are; without it the column system_id says it.")
-    format: ScoresFormat | None = Field(
-        None, description="Format of the file; by default recognised by its name and lines."
-    )
-    columns: dict[str, str] = Field(
-        default_factory=dict, description="Names of columns that differ: system_id, query_id, metric, value."
-    )
+    file: Annotated[GivenPath, Trait.INPUT, Trait.DATED] = key("Path of the file, relative to the configuration.")
+    system: str | None = key("Whose values these are; without it the column system_id says it.", None)
+    format: ScoresFormat | None = key("Format of the file; by default recognised by its name and lines.", None)
+    columns: dict[str, str] = key("Names of columns that differ: system_id, query_id, metric, value.", dict)
 
     @property
     def display_name(self) -> str:
