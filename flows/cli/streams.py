@@ -7,7 +7,7 @@ sequence in it reaches the terminal, except colours.
 import io
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TextIO, cast
 
 from ndcg_ab.config.secrets.redaction import remove_known_secrets
@@ -27,12 +27,7 @@ class GuardedStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        try:
-            self._stream.write(visible_but_colours(remove_known_secrets(text)))
-        except BrokenPipeError:
-            self._drop()
-        except OSError as error:
-            raise self._name_stream(error) from None
+        self._attempt(lambda: self._stream.write(visible_but_colours(remove_known_secrets(text))))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -40,22 +35,22 @@ class GuardedStream:
             self.write(line)
 
     def flush(self) -> None:
+        self._attempt(self._stream.flush)
+
+    def close(self) -> None:
+        """Flush the stream without closing it, because text is written after a library closed it."""
+        self.flush()
+
+    def _attempt(self, action: Callable[[], object]) -> None:
+        """Call a method of the stream; drop the stream if nobody reads it, and name the stream in other errors."""
         try:
-            self._stream.flush()
+            action()
         except BrokenPipeError:
             self._drop()
         except OSError as error:
-            raise self._name_stream(error) from None
-
-    def close(self) -> None:
-        """Flush the stream without closing it, because text is written even after a library has closed it."""
-        self.flush()
-
-    def _name_stream(self, error: OSError) -> OSError:
-        """Return the OSError with the name of the stream as file name."""
-        if error.errno is not None:
-            error.filename = "standard error" if self._stream is sys.__stderr__ else "standard output"
-        return error
+            if error.errno is not None:
+                error.filename = "standard error" if self._stream is sys.__stderr__ else "standard output"
+            raise error from None
 
     def _drop(self) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -18,7 +18,7 @@ from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource, Pyth
 from ndcg_ab.deadlines import Countdown, Say
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Ask, CostRequest
-from ndcg_ab.sources.tables.schema import COSTS, Field, Layout
+from ndcg_ab.sources.tables.schema import COSTS, QUERY_ID, Field, Layout
 
 T = TypeVar("T")
 MOST_COST = 1e300  # whose sums and differences are still numbers
@@ -137,11 +137,8 @@ def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
     if isinstance(described, FileSource) and isinstance(getattr(described.in_memory, "data", None), Mapping):
         rule = "costs are columns of a table, and dictionaries have none: give a table"
         raise InputError(f"{described.display_name}: {rule}")
-    layout = Layout(
-        COSTS,
-        (Field("query_id", pa.string()), *(Field(name, pa.float64(), blank=UNKNOWN) for name in names)),
-        order=("query_id",),
-    )
+    fields = (QUERY_ID, *(Field(name, pa.float64(), blank=UNKNOWN) for name in names))
+    layout = Layout(COSTS, fields, order=("query_id",))
     return layout, filter_mapped_columns(described, lambda field: field in layout.schema.names)
 
 

@@ -22,15 +22,9 @@ from ndcg_ab.sources.files.unpacking import TABLE_RATIO, allowed_ratio
 from ndcg_ab.temporary import temporary_folder
 
 SCHEMES = {  # of an address -> the ADBC driver
-    "postgresql": "postgresql",
-    "postgres": "postgresql",
-    "sqlite": "sqlite",
-    "snowflake": "snowflake",
-    "bigquery": "bigquery",
-    "grpc": "flightsql",
-    "grpc+tcp": "flightsql",
-    "grpc+tls": "flightsql",
-    "grpc+unix": "flightsql",
+    **dict.fromkeys(("postgresql", "postgres"), "postgresql"),
+    **{name: name for name in ("sqlite", "snowflake", "bigquery")},
+    **dict.fromkeys(("grpc", "grpc+tcp", "grpc+tls", "grpc+unix"), "flightsql"),
 }
 FILES = ("sqlite", "duckdb")  # databases that are one file
 SQLITE_START, DUCKDB_START = b"SQLite format 3\0", b"DUCK"

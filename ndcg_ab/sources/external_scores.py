@@ -24,15 +24,14 @@ from ndcg_ab.sources.forms.recognition import plain_reading, recognise
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.tables import ALL, FORMATS, LINES, ONE_METRIC, ValueColumns, find_value_columns
 from ndcg_ab.sources.tables.in_memory import column_names, python_number, read_in_memory, refuse_duplicate_keys
-from ndcg_ab.sources.tables.schema import Field, Layout
+from ndcg_ab.sources.tables.schema import QUERY_ID, Field, Layout
 from ndcg_core.measures.external_metric import canonical_name
 
 LARGEST = 1e100  # no value of a metric is larger, and its square is still a number
 
 
-METRIC = Field("metric", pa.string(), other="measure")
-IDS = (Field("system_id", pa.string()), Field("query_id", pa.string()), METRIC)
-VALUE, HASH = Field("value", pa.float64()), Field("metric_hash", pa.string(), required=False)
+IDS = (Field("system_id"), QUERY_ID, Field("metric", other="measure"))
+VALUE, HASH = Field("value", pa.float64()), Field("metric_hash", required=False)
 SCORE = Layout("value", (*IDS, VALUE, HASH))
 ONE_SYSTEM = Layout("value", (*IDS[1:], VALUE, HASH))
 KEY = ["system_id", "metric", "query_id", "is_mean"]
@@ -149,7 +148,7 @@ class Scores(Source):
         if system is not None and columns.are_systems:
             self.refuse_other_systems(columns.values)
         ids = {name: column for name in ("system_id", "query_id") if (column := getattr(columns, name))}
-        fields = [Field(name, pa.string()) for name in ids] + [Field(name, pa.float64()) for name in columns.values]
+        fields = [Field(name) for name in ids] + [Field(name, pa.float64()) for name in columns.values]
         wide = read(Layout("value", tuple(fields)), ids)
         parts = []
         for name in columns.values:

@@ -15,7 +15,7 @@ from ndcg_ab.sources.base import Pulled, PullRequest, Source
 from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.registry import file_source, pull_source
 from ndcg_ab.sources.tables.on_disk import TableWriter
-from ndcg_ab.sources.tables.schema import DOCUMENT, NOT_DRAWN, OF_DRAWS, Field, Layout, query_layout
+from ndcg_ab.sources.tables.schema import DOCUMENT, NOT_DRAWN, OF_DRAWS, QUERY_ID, Layout, query_layout
 
 PLAIN = query_layout((), needs_text=False, needs_weight=False)
 TEXT_SCHEMA = PLAIN.schema
@@ -25,7 +25,7 @@ LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of
 ATTRIBUTE_SCHEMA = pa.schema([("query_id", pa.string()), ("attribute", pa.string()), ("value", pa.string())])
 # Ids alone: a column of a table, or a text with one on each line. The SQL knows them by another name than that of the
 # column whose texts engines number.
-INTENDED = Layout("intended query", (Field("query_id", pa.string()),), ("query_id",))
+INTENDED = Layout("intended query", (QUERY_ID,), ("query_id",))
 UNSEEN = dataclasses.replace(INTENDED, kind="careful query")
 INTENDED_SCHEMA = pa.schema([("intended_id", pa.string())])
 

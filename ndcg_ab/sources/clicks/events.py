@@ -40,27 +40,12 @@ UBI = Layout(
     ),
     order=("action_name",),
 )
-COUNTS = Layout(
-    "event",
-    (
-        Field("query", pa.string()),
-        Field("document", pa.string(), other="doc_id"),
-        Field("place", pa.int64(), other="position"),
-        Field("shown", pa.int64(), other="impressions"),
-        Field("clicked", pa.int64(), other="clicks"),
-    ),
-    order=("query", "document"),
-)
+OTHERS = {"place": "position", "shown": "impressions", "clicked": "clicks"}  # field of whole numbers -> its other name
+WHOLE = tuple(Field(name, pa.int64(), other=other) for name, other in OTHERS.items())
+COUNTS = Layout("event", (Field("query"), Field("document", other="doc_id"), *WHOLE), order=("query", "document"))
 EVENTS = pa.schema(
-    [
-        ("text", pa.string()),
-        ("doc_id", pa.string()),
-        ("place", pa.int64()),
-        ("search_id", pa.string()),
-        ("client", pa.string()),
-        ("shown", pa.int64()),
-        ("clicked", pa.int64()),
-    ]
+    (name, pa.int64() if name in OTHERS else pa.string())
+    for name in ("text", "doc_id", "place", "search_id", "client", "shown", "clicked")
 )
 TEXTS = ("text", "doc_id", "client")  # columns whose texts repeat
 IMPRESSION, CLICKS = "impression", ("click", "click_through")

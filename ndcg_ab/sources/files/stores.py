@@ -211,13 +211,10 @@ def open_azure(rest: str, options: dict[str, Any]) -> Any:
     return fs.AzureFileSystem(name, account_key=key, sas_token=token if not key else None)
 
 
-OPENED = {
+OPENED = {  # scheme of an address -> function that opens the store
     "s3": open_s3,
-    "gs": open_gcs,
-    "gcs": open_gcs,
-    "az": open_azure,
-    "abfs": open_azure,
-    "abfss": open_azure,
+    **dict.fromkeys(("gs", "gcs"), open_gcs),
+    **dict.fromkeys(("az", "abfs", "abfss"), open_azure),
 }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Records
+from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Form, Records
 from ndcg_ab.sources.forms.nested import (
     Object,
     ids_text,
@@ -103,13 +103,9 @@ class RatedQueries(NamedTuple):
                     doc_id = rating.get(self.doc_id, query.get(self.doc_id))
                     yield judgment_record(query_id, doc_id, grade, rating.get(self.judge))
 
-
-CASE = RatedQueries(("queries",), "query_text", "ratings", "doc_id", judge="user_email")
-BOOK = RatedQueries(("query_doc_pairs",), "query_text", "judgements", "doc_id", judge="user_email")
-RANK_EVAL = RatedQueries(("requests", ""), "id", "ratings", "_id")
-WORKBENCH = RatedQueries(  # the second key in OpenSearch 3.0
-    ("judgmentRatings", "judgmentScores"), "query", "ratings", "docId", ("rating", "score")
-)
+    def form(self, words: str, example: str) -> Form:
+        """Return the form of such exports; words: the name of the form. example: a small file."""
+        return json_form(words, JUDGMENTS, example, self.fits, self.read)
 
 
 # ---- the snapshot of Quepid
@@ -197,21 +193,15 @@ def name_query(value: Object, location: str) -> Any:
 
 
 FORMS = (
-    json_form(
+    RatedQueries(("queries",), "query_text", "ratings", "doc_id", judge="user_email").form(
         "Quepid case",
-        JUDGMENTS,
         '{"case_name": "shop", "queries": [{"query_text": "red shoes", "ratings": [{"doc_id": "d1", "rating": 1,'
         ' "user_email": "ann@example.org"}]}]}\n',
-        CASE.fits,
-        CASE.read,
     ),
-    json_form(
+    RatedQueries(("query_doc_pairs",), "query_text", "judgements", "doc_id", judge="user_email").form(
         "Quepid book",
-        JUDGMENTS,
         '{"name": "shop", "query_doc_pairs": [{"query_text": "red shoes", "doc_id": "d1", "judgements": ['
         '{"rating": 1.0, "unrateable": false, "user_email": "ann@example.org"}]}]}\n',
-        BOOK.fits,
-        BOOK.read,
     ),
     json_form(
         "Quepid snapshot",
@@ -221,20 +211,14 @@ FORMS = (
         is_snapshot,
         read_snapshot,
     ),
-    json_form(
+    RatedQueries(("judgmentRatings", "judgmentScores"), "query", "ratings", "docId", ("rating", "score")).form(
         "judgments of OpenSearch's search relevance workbench",
-        JUDGMENTS,
         '{"name": "shop", "judgmentRatings": [{"query": "red shoes", "ratings": ['
         '{"docId": "d1", "rating": "1.0"}]}]}\n',
-        WORKBENCH.fits,
-        WORKBENCH.read,
     ),
-    json_form(
+    RatedQueries(("requests", ""), "id", "ratings", "_id").form(
         "requests of _rank_eval",
-        JUDGMENTS,
         '{"requests": [{"id": "red shoes", "ratings": [{"_index": "shop", "_id": "d1", "rating": 1}]}]}\n',
-        RANK_EVAL.fits,
-        RANK_EVAL.read,
     ),
     json_form(
         "ratings of Rated Ranking Evaluator (RRE)",

@@ -21,7 +21,7 @@ from ndcg_ab.config.secrets.lookup import redact, reveal_secrets
 from ndcg_ab.errors import InputError, first_characters, format_value, on_one_line, shorten
 from ndcg_ab.sources.costs import MOST_COST
 from ndcg_ab.sources.files.streams import RepeatedKeyError, load_strictly
-from ndcg_ab.sources.tables.schema import NO_VALUE, Field, is_valid_text, read_value
+from ndcg_ab.sources.tables.schema import DOC_ID, NO_VALUE, Field, is_valid_text, read_value
 
 ADDRESS = re.compile(r"https?://[^/?#\s]")
 HEADER = re.compile(r"[\x20-\x7e\t]*")
@@ -154,7 +154,7 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-DOC_ID, SCORE = Field("doc_id", pa.string()), Field("score", pa.float64())
+SCORE = Field("score", pa.float64())
 LONGEST = 500  # characters of a title or an address
 MOST_KEYS = 12  # in a message
 EXCERPT = 200  # characters of an answer in a message

@@ -18,7 +18,7 @@ from ndcg_ab.sources.tables.in_memory import column_names
 from ndcg_ab.sources.tables.on_disk import read_batches
 from ndcg_ab.sources.tables.schema import RANKING, Field, Layout, names_text
 
-SYSTEM_ID = Field("system_id", pa.string(), required=False, blank="")
+SYSTEM_ID = Field("system_id", required=False, blank="")
 SYSTEM = Layout("system", (SYSTEM_ID,), order=("system_id",))
 WITH_SYSTEM = Layout(RANKING.kind, (*RANKING.fields, SYSTEM_ID))
 Make = Callable[[FileSource, Path], Source]  # makes the source of a description

@@ -18,6 +18,7 @@ SayColumns = Callable[[str, Mapping[str, str]], str]
 """A function that writes the advice to map columns: it takes the kind of table and the mapping field -> column."""
 
 
+TEXT = pa.string()
 MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns", "event": "--columns"}
 
 
@@ -36,7 +37,7 @@ def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """A column of a table.
+    """A column of a table, of texts unless another type is given.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class Field:
     """
 
     name: str
-    type: pa.DataType
+    type: pa.DataType = TEXT
     required: bool = True
     blank: str | float | None = None
     other: str | None = None
@@ -177,37 +178,15 @@ def names_text(columns: Sequence[str]) -> str:
     return ", ".join([*map(shorten, columns[:MOST_COLUMNS]), *["…"] * (len(columns) > MOST_COLUMNS)]) or "none"
 
 
-JUDGMENT = Layout(
-    "judgment",
-    (Field("query_id", pa.string()), Field("doc_id", pa.string()), Field("grade", pa.float64())),
-)
-JUDGED = Layout(  # with who judged and where the judgment came from, which a file may say
-    JUDGMENT.kind,
-    (
-        *JUDGMENT.fields,
-        Field("judge", pa.string(), required=False, blank=""),
-        Field("source", pa.string(), required=False, blank=""),
-    ),
-    ("query_id", "doc_id", "judge", "source"),
-)
-SINGLE_JUDGMENT = Layout(JUDGMENT.kind, (*JUDGED.fields, Field("file", pa.string())))
-RANKING = Layout(
-    "ranking",
-    (
-        Field("query_id", pa.string()),
-        Field("doc_id", pa.string()),
-        Field("score", pa.float64(), required=False),
-        Field("rank", pa.int64(), required=False),
-    ),
-)
-DOCUMENT = Layout(
-    "document",
-    (
-        Field("doc_id", pa.string()),
-        Field("title", pa.string(), required=False, blank="", is_word=True),
-        Field("url", pa.string(), required=False, blank="", is_word=True),
-    ),
-)
+QUERY_ID, DOC_ID = Field("query_id"), Field("doc_id")
+JUDGMENT = Layout("judgment", (QUERY_ID, DOC_ID, Field("grade", pa.float64())))
+OF_JUDGES = tuple(Field(name, required=False, blank="") for name in ("judge", "source"))  # which a file may have
+JUDGED = Layout(JUDGMENT.kind, (*JUDGMENT.fields, *OF_JUDGES), ("query_id", "doc_id", "judge", "source"))
+SINGLE_JUDGMENT = Layout(JUDGMENT.kind, (*JUDGED.fields, Field("file")))
+SCORE, RANK = Field("score", pa.float64(), required=False), Field("rank", pa.int64(), required=False)
+RANKING = Layout("ranking", (QUERY_ID, DOC_ID, SCORE, RANK))
+OF_DOCUMENTS = tuple(Field(name, required=False, blank="", is_word=True) for name in ("title", "url"))
+DOCUMENT = Layout("document", (DOC_ID, *OF_DOCUMENTS))
 COSTS = "ranking with costs"  # the kind of a table of what requests cost
 NOT_DRAWN = -1e-300  # the probability of a query whose own is empty; nobody writes this number
 OF_DRAWS = (  # of queries that `ndcg-ab draw` wrote
@@ -231,10 +210,10 @@ def query_layout(
     whether the column is required.
     """
     blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in columns if name not in attributes}
-    texts = (Field(name, pa.string(), blank=blank) for name, blank in blanks.items())
+    texts = (Field(name, blank=blank) for name, blank in blanks.items())
     weight = Field("weight", pa.float64(), required=needs_weight)
-    cluster = Field("cluster", pa.string(), required=needs_cluster)
-    own_fields = (Field("query_id", pa.string()), Field("text", pa.string(), needs_text), weight, cluster)
+    cluster = Field("cluster", required=needs_cluster)
+    own_fields = (QUERY_ID, Field("text", required=needs_text), weight, cluster)
     return Layout("query", (*own_fields, *OF_DRAWS, *texts))
 
 

@@ -29,15 +29,8 @@ FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
 FORMATS = {  # suffix of a file's name -> its format
     ".csv": "csv",
     ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "parquet",
-    ".arrows": "parquet",
-    ".feather": "parquet",
-    ".ipc": "parquet",
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **dict.fromkeys((".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc"), "parquet"),
 }
 PACKED_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".zip")  # say nothing of the format
 # Whether an evaluation of scores is being read: its systems are only names, and its metrics those of another tool.
