@@ -1,7 +1,7 @@
 """Find implausible input: placeholders for documents, reversed grades, queries that belong together."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -205,13 +205,15 @@ def describe_shared_ids(query_ids: Sequence[str]) -> tuple[str, int] | None:
 
     Ids such as ``t1_1`` and ``t1_2`` suggest a cluster. The result is None if the clusters are too few or too large.
     """
-    parts = [(match[1], match[2]) for query_id in query_ids if (match := NUMBERED.fullmatch(query_id))]
-    groups = Counter(parts)
-    sizes = [size for size in groups.values() if size > 1]
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for query_id in query_ids:
+        if match := NUMBERED.fullmatch(query_id):
+            groups[match[1], match[2]].append(query_id)
+    several = {part: ids for part, ids in groups.items() if len(ids) > 1}
+    sizes = [len(ids) for ids in several.values()]
     if len(sizes) < FEWEST_GROUPS or sum(sizes) < MOST_OF_ALL * len(query_ids) or median(sizes) > LARGEST_USUAL:
         return None
-    start, mark = next(part for part in parts if groups[part] > 1)
-    examples = [each for each in query_ids if (match := NUMBERED.fullmatch(each)) and match.groups() == (start, mark)]
+    (_, mark), examples = next(iter(several.items()))
     summary = f"by their ids {sum(sizes)} of {len(query_ids)} queries form {len(sizes)} groups"
     such = ", ".join(map(format_value, examples[:2]))
     return f"{summary}: {TOO_SURE} → --cluster-prefix {mark} (groups such as {such})", sum(sizes)
@@ -222,14 +224,13 @@ def describe_repeated_texts(texts: Sequence[tuple[str, str]]) -> tuple[str, int]
 
     Texts are compared without case and repeated spaces. texts: (query_id, text) pairs.
     """
-    groups = Counter(" ".join(text.split()).casefold() for _, text in texts)
-    repeated = {text for text, size in groups.items() if size > 1}
-    repeats = [(query_id, text) for query_id, text in texts if " ".join(text.split()).casefold() in repeated]
-    if len(repeats) < max(2, REPEATED * len(texts)):
+    groups: dict[str, list[str]] = defaultdict(list)
+    for query_id, text in texts:
+        groups[" ".join(text.split()).casefold()].append(query_id)
+    several = [ids for ids in groups.values() if len(ids) > 1]
+    count = sum(map(len, several))
+    if count < max(2, REPEATED * len(texts)):
         return None
-    (first, text), *others = repeats
-    key = " ".join(text.split()).casefold()
-    second = next(query_id for query_id, other in others if " ".join(other.split()).casefold() == key)
-    summary = f"{len(repeats)} of {len(texts)} queries have the text of another one"
-    such = f"{format_value(first)} and {format_value(second)}"
-    return f"{summary}: {TOO_SURE} → --cluster COLUMN of the queries (such as {such})", len(repeats)
+    such = " and ".join(map(format_value, several[0][:2]))
+    summary = f"{count} of {len(texts)} queries have the text of another one"
+    return f"{summary}: {TOO_SURE} → --cluster COLUMN of the queries (such as {such})", count

@@ -58,4 +58,4 @@ def open_tables(
     """
     from ndcg_ab.engines.duckdb import StoredTables
 
-    return StoredTables(path, threads, memory_limit, spill)
+    return StoredTables(path, threads=threads, memory_limit=memory_limit, spill=spill)

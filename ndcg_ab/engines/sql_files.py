@@ -158,12 +158,12 @@ def tables_behind(readers: Iterable[SqlFile], files: Mapping[str, SqlFile]) -> s
 
 
 def affected_tables(changed: str, files: Mapping[str, SqlFile]) -> set[str]:
-    """Return the names of all tables that read the table `changed`, directly or through other tables."""
-    names: set[str] = set()
-    waiting = {changed}
-    while waiting:
-        name = waiting.pop()
-        following = {file.name for file in files.values() if name in file.reads} - names
-        names |= following
-        waiting |= following
-    return names
+    """Return the names of all tables that read the table `changed`, directly or through other tables.
+
+    files: in the order in which they are run.
+    """
+    names = {changed}
+    for file in files.values():
+        if not names.isdisjoint(file.reads):
+            names.add(file.name)
+    return names - {changed}

@@ -44,14 +44,12 @@ class StoredTables(DuckDBEngine):
 
     A table that the file lacks is made in memory when it is read.
     path: the database file.
-    threads, memory_limit, spill: the arguments of `DuckDBEngine`.
+    settings: the arguments of `DuckDBEngine`.
     Raises InputError if the database file is missing or empty.
     """
 
-    def __init__(
-        self, path: Path, threads: int | None = None, memory_limit: str | None = None, spill: Path | None = None
-    ) -> None:
-        super().__init__(threads, memory_limit, spill=spill)
+    def __init__(self, path: Path, **settings: Any) -> None:
+        super().__init__(**settings)
         try:
             self._attach_file(path)
         except BaseException:

@@ -122,14 +122,10 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "a requirement in a word": Mistake(["--require judged = 'many': must be a number"], "--require judged=many"),
     "a requirement without a value": Mistake(["--require 'judged': must be judged=NUMBER"], "--require judged"),
-    "half a query unanswered": Mistake(
-        ["--require unanswered = 0.5: must be a whole number"], "--require unanswered=0.5"
-    ),
+    "half a query unanswered": Mistake(["unanswered = 0.5: must be a whole number"], "--require unanswered=0.5"),
     "a requirement misspelt": Mistake(["--require", "jugded"], "--require jugded=0.8"),
     # numbers
-    "a share in per cent": Mistake(
-        ["--require judged = '80%': must be a number; did you mean 0.8?"], "--require judged=80%"
-    ),
+    "a share in per cent": Mistake(["judged = '80%': must be a number; did you mean 0.8?"], "--require judged=80%"),
     "80 as a share": Mistake(["--require judged = 80: must be 1.0 or less; did you mean 0.8?"], "--require judged=80"),
     "a slice's loss < 0": Mistake(["--require slice_regression = -1: must"], "--require slice_regression=-1"),
     "a share of 80 % in YAML": config(
@@ -146,9 +142,7 @@ MISTAKES: dict[str, Mistake] = {
     "an effect in per cent": Mistake(["must be a number above 0; write 0.01"], "--smallest-effect 1%"),
     "an effect with a comma": Mistake(["must be a number above 0; write 0.01"], "--smallest-effect 0,01"),
     "an effect below 0": Mistake(["must be a number above 0; write 0.02"], "--smallest-effect -0.02"),
-    "a margin in per cent": Mistake(
-        ["recall@100: '2%': must be a number above 0; write 0.02"], "--guardrail recall@100=2%"
-    ),
+    "a margin in per cent": Mistake(["'2%': must be a number above 0; write 0.02"], "--guardrail recall@100=2%"),
     "a margin without a number": Mistake(["say --guardrail recall@100=0.01 for"], "--guardrail recall@100"),
     "alpha as a percentage": Mistake(["--alpha = 5: must be below 0.5; did you mean 0.05?"], "--alpha 5"),
     "alpha with a sign": Mistake(["--alpha = '5%': must be a number; did you mean 0.05?"], "--alpha 5%"),
