@@ -3,13 +3,14 @@
 Each batch is converted to the columns of the layout as it arrives, so that only one copy of the rows is in memory.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import PullRequest, PullResult, Source, remarks_metadata
+from ndcg_ab.sources.boundary import Pieces
 from ndcg_ab.sources.database_drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT
 from ndcg_ab.sources.files.records import records_table, table_rows
@@ -33,47 +34,41 @@ class DatabaseQuery(Source):
         layout.refuse_unknown(self.origin, self.described.columns)
         unrated = RemarkCounter("unrated_row")
         with query_database(self.described, self.directory, pull.writer.memory) as (location, answer):
-            parts = read_batches(next(answer), answer, location, layout, self.described.columns, unrated)
+            parts = self.read_batches(answer, location, layout, unrated)
             return PullResult(pull.writer.write(parts, layout.schema, lambda: remarks_metadata(unrated.remarks())))
 
+    def read_batches(self, answer: Pieces, location: str, layout: Layout, unrated: RemarkCounter) -> Iterator[pa.Table]:
+        """Yield the rows of a query in batches, in the columns of `layout`.
 
-def read_batches(
-    schema: pa.Schema,
-    batches: Iterable[pa.RecordBatch],
-    location: str,
-    layout: Layout,
-    columns: dict[str, str],
-    unrated: RemarkCounter,
-) -> Iterator[pa.Table]:
-    """Yield the rows of a query in batches, in the columns of `layout`.
+        answer: the schema, then the record batches. location: the database, for messages. unrated: counts the judgments
+        without a grade, which are left out. Raise InputError if data break a rule, or if there are no rows.
+        """
 
-    location: the database, for messages. columns: field -> column name in the query. unrated: counts the judgments
-    without a grade, which are left out. Raise InputError if data break a rule, or if there are no rows.
-    """
+        def say(_kind: str, mapping: Mapping[str, str]) -> str:
+            return "in the query: select " + ", ".join(f"{column} as {field}" for field, column in mapping.items())
 
-    def say(_kind: str, mapping: Mapping[str, str]) -> str:
-        return "in the query: select " + ", ".join(f"{column} as {field}" for field, column in mapping.items())
-
-    chosen = layout.check_columns(location, schema.names, columns, say)
-    for field in layout.fields:
-        if field.name in chosen:
-            refuse_type(schema.field(chosen[field.name]), field, location)
-    empty: set[str] | None = None
-    rows = 0
-    for batch in batches:
-        part = convert_batch(batch, chosen, layout, f"{location}, row", rows, unrated)
-        if part.num_rows:
-            empty = empty_columns(part) if empty is None else empty
-            if odd := empty ^ (here := empty_columns(part)):
-                where, name = f"{location}, row {rows + 1}", min(odd)
-                if name in here:
-                    raise InputError(f"{where}: {name} is missing: every row needs one, as the rows before it have")
-                raise InputError(f"{where}: {name} appears here, but not in the rows before it")
-            yield part
-        rows += batch.num_rows
-    if empty is None:
-        problem = "no row with a grade" if unrated.count else "no rows"
-        raise InputError(f"{location}: the query gives {problem}: there is no {layout.kind} to read")
+        schema = next(answer)
+        chosen = layout.check_columns(location, schema.names, self.described.columns, say)
+        for field in layout.fields:
+            if field.name in chosen:
+                refuse_type(schema.field(chosen[field.name]), field, location)
+        empty: set[str] | None = None
+        rows = 0
+        for batch in answer:
+            plain = pa.table({name: plain_column(batch, column) for name, column in chosen.items()})
+            part = convert_batch(plain, layout, f"{location}, row", rows, unrated)
+            if part.num_rows:
+                empty = empty_columns(part) if empty is None else empty
+                if odd := empty ^ (here := empty_columns(part)):
+                    where, name = f"{location}, row {rows + 1}", min(odd)
+                    if name in here:
+                        raise InputError(f"{where}: {name} is missing: every row needs one, as the rows before it have")
+                    raise InputError(f"{where}: {name} appears here, but not in the rows before it")
+                yield part
+            rows += batch.num_rows
+        if empty is None:
+            problem = "no row with a grade" if unrated.count else "no rows"
+            raise InputError(f"{location}: the query gives {problem}: there is no {layout.kind} to read")
 
 
 def refuse_type(column: pa.Field, field: Field, location: str) -> None:
@@ -98,24 +93,17 @@ def refuse_type(column: pa.Field, field: Field, location: str) -> None:
     )
 
 
-def convert_batch(
-    batch: pa.RecordBatch,
-    chosen: dict[str, str],
-    layout: Layout,
-    location: str,
-    before: int,
-    unrated: RemarkCounter,
-) -> pa.Table:
+def convert_batch(plain: pa.Table, layout: Layout, location: str, before: int, unrated: RemarkCounter) -> pa.Table:
     """Return a batch as a table in the columns of the layout.
 
     If a value breaks a rule, the batch is converted row by row, which raises InputError for a value that cannot be
-    read. chosen: field -> column. location: the database and the word for a row, for messages. before: number of rows
-    before the batch. unrated: counts the judgments without a grade, which are left out.
+    read. plain: the batch, by field. location: the database and the word for a row, for messages. before: number of
+    rows before the batch. unrated: counts the judgments without a grade, which are left out.
     """
-    plain = pa.table({name: plain_column(batch, column) for name, column in chosen.items()})
-    part = table_if_clean(lambda: cast_columns(plain, layout, {name: name for name in chosen}, location))
+    fields = {name: name for name in plain.column_names}
+    part = table_if_clean(lambda: cast_columns(plain, layout, fields, location))
     if part is None:
-        rows = table_rows(plain, {name: name for name in chosen}, location, before)
+        rows = table_rows(plain, fields, location, before)
         is_judged = layout.kind == JUDGMENT.kind
         part = records_table(rated_rows(rows, unrated, layout.words) if is_judged else rows, layout)
     if layout.kind == "ranking":  # whose queries repeat, and are kept once each

@@ -17,7 +17,7 @@ from ndcg_ab.sources.registry import file_source, pull_source
 from ndcg_ab.sources.tables.on_disk import TableWriter
 from ndcg_ab.sources.tables.schema import DOCUMENT, NOT_DRAWN, OF_DRAWS, QUERY_ID, Layout, query_layout
 
-PLAIN = query_layout((), needs_text=False, needs_weight=False)
+PLAIN = query_layout()
 TEXT_SCHEMA = PLAIN.schema
 ID_NOUNS = {"query_id": "query", "doc_id": "document"}  # column -> what its ids name
 LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose products and squares are still numbers
@@ -132,13 +132,13 @@ def make_query_layout(evaluation: Evaluation) -> Layout:
     sources: list[Described] = [] if evaluation.scores else [system.source for system in evaluation.systems]
     sources += [evaluation.judge] if evaluation.judge else []
     naming = [source for source in sources if isinstance(source, HttpSource | JudgeSource)]
-    return query_layout(
-        evaluation.slices.by,
-        columns=list(dict.fromkeys(name for source in naming for name in source.attributes)),
-        needs_text=any(source.needs_queries for source in sources),
-        needs_weight=bool(evaluation.statistics.weighted),
-        needs_cluster=bool(evaluation.statistics.clustered) and evaluation.statistics.cluster_prefix is None,
-    )
+    columns = list(dict.fromkeys(name for source in naming for name in source.attributes))
+    needs = {
+        "text": any(source.needs_queries for source in sources),
+        "weight": evaluation.statistics.weighted,
+        "cluster": evaluation.statistics.clustered and evaluation.statistics.cluster_prefix is None,
+    }
+    return query_layout(evaluation.slices.by, columns, [name for name in needs if needs[name]])
 
 
 def unread_columns(queries: Queries, described: Described, directory: Path) -> tuple[str, ...]:
@@ -160,14 +160,14 @@ def pull_weights(source: FileSource) -> Queries:
     if is_drawn(rows):
         refuse_probabilities(rows, pulled.origin)
     elif rows["weight"].null_count:
-        pull_source(source, query_layout((), needs_text=False, needs_weight=True), Path())
+        pull_source(source, query_layout(needed=["weight"]), Path())
     refuse_weights(rows, pulled.origin)
     return Queries(Pulled(rows, PLAIN, pulled.source))
 
 
 def pull_clusters(source: FileSource) -> dict[str, str]:
     """Return the mapping query_id -> cluster, read from a file; raise InputError if a query has no cluster."""
-    layout = query_layout((), needs_text=False, needs_weight=False, needs_cluster=True)
+    layout = query_layout(needed=["cluster"])
     pulled = pull_source(source, layout, Path())
     rows = distinct_rows(pulled.table, pulled.origin)
     return dict(zip(rows["query_id"].to_pylist(), rows["cluster"].to_pylist(), strict=True))

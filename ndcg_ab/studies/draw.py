@@ -320,7 +320,7 @@ def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[Ear
     Returns the draw, and the number of its drawn queries that the log lacks. query_ids: the queries of the log. Raises
     InputError if the file has no drawn query, or probabilities that `ndcg-ab draw` cannot have written.
     """
-    pulled = pull_source(source, query_layout((), needs_text=False, needs_weight=False), Path())
+    pulled = pull_source(source, query_layout(), Path())
     rows = distinct_rows(pulled.table, pulled.origin)
     refuse_probabilities(rows, pulled.origin)
     rows_by_id = {row["query_id"]: row for row in rows.to_pylist()}

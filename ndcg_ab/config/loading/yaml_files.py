@@ -16,6 +16,11 @@ MOST_VALUES = 100_000  # with everything that an alias stands for written out
 WRONG = (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError)  # of values that do not fit a tag
 
 
+def refused(problem: str, mark: yaml.Mark | None = None) -> yaml.MarkedYAMLError:
+    """Return the error for YAML that is not read; mark: the place in the text, if it is known."""
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+
+
 class Loader(yaml.SafeLoader):
     """A YAML loader that refuses repeated keys and reads dates as text: `version: 2026-11-20` needs no quotes.
 
@@ -33,19 +38,14 @@ class Loader(yaml.SafeLoader):
         mark = event.start_mark
         anchor = event.anchor if isinstance(event, yaml.AliasEvent) else None
         if anchor in self.anchors and id(self.anchors[anchor]) not in self.sizes:
-            raise yaml.MarkedYAMLError(
-                problem=f"{format_value(anchor)} refers to something that contains it", problem_mark=mark
-            )
+            raise refused(f"{format_value(anchor)} refers to something that contains it", mark)
         self.depth += 1
         if self.depth > DEEPEST:
-            raise yaml.MarkedYAMLError(
-                problem=f"more than {DEEPEST} lists and mappings inside each other", problem_mark=mark
-            )
+            raise refused(f"more than {DEEPEST} lists and mappings inside each other", mark)
         node = super().compose_node(parent, index)
         self.depth -= 1
         if node is not None and self.size_of(node) > MOST_VALUES:
-            problem = f"more than {MOST_VALUES:,} values, counting what aliases repeat"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+            raise refused(f"more than {MOST_VALUES:,} values, counting what aliases repeat", mark)
         return node
 
     def size_of(self, node: yaml.Node) -> int:
@@ -61,7 +61,7 @@ class Loader(yaml.SafeLoader):
         try:
             return super().construct_document(node)
         except WRONG as error:
-            raise yaml.MarkedYAMLError(problem=f"a value does not fit its tag ({error_text(error)})") from None
+            raise refused(f"a value does not fit its tag ({error_text(error)})") from None
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -71,17 +71,15 @@ class Loader(yaml.SafeLoader):
             return value
         except WRONG:
             kind = node.tag.rpartition(":")[2]
-            problem = f"{format_value(node.value)} is not of the kind {format_value(kind)}"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
+            rule = f"is not of the kind {format_value(kind)}"
+            raise refused(f"{format_value(node.value)} {rule}", node.start_mark) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         first = {key.value: key for key in reversed(keys)}
         for key in keys:
             if key is not first[key.value]:
-                raise yaml.MarkedYAMLError(
-                    problem=f"key {format_value(key.value)} is given twice", problem_mark=key.start_mark
-                )
+                raise refused(f"key {format_value(key.value)} is given twice", key.start_mark)
         return super().construct_mapping(node, deep)
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 
 import pyarrow as pa
@@ -196,25 +196,17 @@ OF_DRAWS = (  # of queries that `ndcg-ab draw` wrote
 NO_VALUE = "(none)"  # the slice of queries whose attribute is empty
 
 
-def query_layout(
-    attributes: Sequence[str],
-    *,
-    columns: Sequence[str] = (),
-    needs_text: bool,
-    needs_weight: bool,
-    needs_cluster: bool = False,
-) -> Layout:
+def query_layout(attributes: Sequence[str] = (), columns: Sequence[str] = (), needed: Collection[str] = ()) -> Layout:
     """Return the layout of queries: id, text, weight, cluster, columns of `ndcg-ab draw`, and further columns.
 
-    attributes: columns to slice by. columns: columns that requests use. needs_text, needs_weight, needs_cluster:
-    whether the column is required.
+    attributes: columns to slice by. columns: columns that requests use. needed: which of text, weight and cluster are
+    required.
     """
     blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in columns if name not in attributes}
     texts = (Field(name, blank=blank) for name, blank in blanks.items())
-    weight = Field("weight", pa.float64(), required=needs_weight)
-    cluster = Field("cluster", required=needs_cluster)
-    own_fields = (QUERY_ID, Field("text", required=needs_text), weight, cluster)
-    return Layout("query", (*own_fields, *OF_DRAWS, *texts))
+    types = {"text": TEXT, "weight": pa.float64(), "cluster": TEXT}
+    own_fields = (Field(name, kind, required=name in needed) for name, kind in types.items())
+    return Layout("query", (QUERY_ID, *own_fields, *OF_DRAWS, *texts))
 
 
 MOST_COLUMNS = 12  # in a message

@@ -92,7 +92,7 @@ def test_a_query_that_should_be_the_same_is_not_told_to_differ() -> None:
     rankings["new"] = dataclasses.replace(rankings["new"], content=failed)
     columns = {"query_id": ["q1", "q2", "q3", "q4"], "probability": [0.5, 0.0, 0.0, None]}
     log = FileSource(file=in_memory_file("log", pa.table(columns | {"disagreement": [1.0, 0.0, 0.0, 1.0]})))
-    queries = Queries(pull_source(log, query_layout((), needs_text=False, needs_weight=False), Path()))
+    queries = Queries(pull_source(log, query_layout(), Path()))
     evaluation = evaluation_of([*rankings], METRICS[:1])
     with DuckDBEngine(1) as engine:
         loading.load_tables(engine, judgments, queries, rankings, evaluation)

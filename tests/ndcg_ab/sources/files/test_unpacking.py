@@ -57,7 +57,7 @@ def read_titles(path: Path) -> Any:
 
 
 ONE_LINE = re.compile("of-(zeros|a-line|brackets)")  # either rule refuses them
-QUERIES = query_layout((), needs_text=False, needs_weight=False)
+QUERIES = query_layout()
 READ: dict[str, Callable[[Path], Any]] = {
     "ranking": lambda path: read_table(path, RANKING, None, {}),
     "judgments": lambda path: read_table(path, JUDGMENT, None, {}),
