@@ -24,27 +24,26 @@ def events_of(
     properties of every payload. since: the changes since the previous evaluation; None if there is none. `message` in
     each payload is a sentence that can be posted unchanged.
     """
+
+    def event(name: str, message: str, system: str | None = None, **more: Any) -> dict[str, Any]:
+        payload = {**common, **more, "message": f"{evaluation.name}: {message}"}
+        return {"event": name, "resource": resource_labels(evaluation.name, system), "payload": payload}
+
     if outcome.gate == "failed":
         failures = {gate.name: gate.message for gate in outcome.failures}
-        message = "\n".join([f"{evaluation.name}: {format_headline(outcome)}", *map(": ".join, failures.items())])
-        payload = {**common, "gates": failures, "message": message}
-        yield {"event": "ndcg-ab.gate.failed", "resource": resource_labels(evaluation.name), "payload": payload}
+        message = "\n".join([format_headline(outcome), *map(": ".join, failures.items())])
+        yield event("ndcg-ab.gate.failed", message, gates=failures)
     for row in outcome.main:
         if not row.exploratory and row.conclusion is Verdict.REGRESSED:
-            message = f"{evaluation.name}: {row.candidate} regressed against {row.baseline}, {difference_text(row)}"
-            payload = common | comparison_payload(row) | {"message": message}
-            resource = resource_labels(evaluation.name, row.candidate)
-            yield {"event": "ndcg-ab.verdict.regressed", "resource": resource, "payload": payload}
-    if since is None:
-        return
-    changed = {system.system_id: list(system.changed) for system in since.systems}
-    for row in since.dropped:
-        payload = common | comparison_payload(row) | {"since": since.ordinal, "changed": changed[row.candidate]}
-        cause = f"; changed: {', '.join(changed[row.candidate])}" if changed[row.candidate] else ""
-        dropped = f"{row.candidate} dropped since evaluation {since.ordinal}, {difference_text(row)}{cause}"
-        payload["message"] = f"{evaluation.name}: {dropped}"
-        resource = resource_labels(evaluation.name, row.candidate)
-        yield {"event": "ndcg-ab.dropped", "resource": resource, "payload": payload}
+            message = f"{row.candidate} regressed against {row.baseline}, {difference_text(row)}"
+            yield event("ndcg-ab.verdict.regressed", message, row.candidate, **comparison_payload(row))
+    changed = {system.system_id: list(system.changed) for system in since.systems} if since else {}
+    for row in since.dropped if since else ():
+        causes = changed[row.candidate]
+        message = f"{row.candidate} dropped since evaluation {since.ordinal}, {difference_text(row)}"
+        message += f"; changed: {', '.join(causes)}" if causes else ""
+        more = comparison_payload(row) | {"since": since.ordinal, "changed": causes}
+        yield event("ndcg-ab.dropped", message, row.candidate, **more)
 
 
 def difference_text(row: Comparison) -> str:

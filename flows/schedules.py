@@ -47,20 +47,16 @@ def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDe
 
     pool: the work pool whose workers run the evaluation; None if this process runs it.
     """
-    content = evaluation.model_dump(mode="json")
-    settings: dict[str, Any] = {}
-    if evaluation.schedule is not None:
-        cron, zone = evaluation.schedule.cron, evaluation.schedule.timezone
-        settings["schedule"] = Cron(cron, timezone=zone, slug=SLUG)
+    due = evaluation.schedule
     deployment = evaluation_flow.to_deployment(
         name=evaluation.name,
-        parameters={"evaluation": content},
+        parameters={"evaluation": evaluation.model_dump(mode="json")},
+        schedule=due and Cron(due.cron, timezone=due.timezone, slug=SLUG),
         description=describe_evaluation(evaluation),
         tags=["ndcg-ab", f"baseline:{evaluation.baseline_name}"],
         concurrency_limit=ONE_AT_A_TIME,
         work_pool_name=pool,
         entrypoint_type=EntrypointType.MODULE_PATH,
-        **settings,
     )
     assert isinstance(deployment, RunnerDeployment)
     return deployment
@@ -70,13 +66,9 @@ def describe_evaluation(evaluation: Evaluation) -> str:
     """Return a description of the comparison in Markdown, for the page of a deployment."""
     candidates = [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
     lines = [f"{', '.join(candidates) or 'no candidate'} against {evaluation.baseline_name}", ""]
-    lines += [f"- metrics: {', '.join(evaluation.metrics)}"]
-    if evaluation.guardrails:
-        lines += [
-            f"- guardrails: {', '.join(f'{name} by {margin:g}' for name, margin in evaluation.guardrails.items())}"
-        ]
-    lines += [f"- results: {evaluation.output_directory / evaluation.name}"]
-    return "\n".join(lines)
+    guardrails = ", ".join(f"{name} by {margin:g}" for name, margin in evaluation.guardrails.items())
+    lines += [f"- metrics: {', '.join(evaluation.metrics)}", *[f"- guardrails: {guardrails}"] * bool(guardrails)]
+    return "\n".join([*lines, f"- results: {evaluation.output_directory / evaluation.name}"])
 
 
 def next_scheduled_time(evaluation: Evaluation) -> datetime | None:

@@ -157,16 +157,12 @@ def report_error(error: BaseException) -> int:
         write_error(f"memory ran out: {one_line_message(error)}; give it more, or compare fewer systems at once")
         return UNUSABLE
     if is_full(error) and not isinstance(error, InputError):
-        write_error(str(no_room(error)))
-        return UNUSABLE
+        error = no_room(error)
     from ndcg_core.measures.metric import MetricError
 
-    if isinstance(error, (InputError, OSError, MetricError, ClickError)):
+    if isinstance(error, (InputError, OSError, MetricError, ClickError, ParityError, SqlError)):
         write_error(message_of(error) or type(error).__name__)
-        return UNUSABLE
-    if isinstance(error, ParityError | SqlError):
-        write_error(message_of(error))
-        return BROKEN
+        return BROKEN if isinstance(error, ParityError | SqlError) else UNUSABLE
     write_error(
         f"an error of ndcg-ab {__version__} itself, please report it: {type(error).__name__}: {one_line_message(error)}"
         f" ({save_traceback(error)})"

@@ -46,16 +46,13 @@ class GuardedStream:
         try:
             action()
         except BrokenPipeError:
-            self._drop()
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
         except OSError as error:
             if error.errno is not None:
                 error.filename = "standard error" if self._stream is sys.__stderr__ else "standard output"
             raise error from None
-
-    def _drop(self) -> None:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self._stream.fileno())
-        os.close(nowhere)
 
 
 class ClosedStream(io.TextIOBase):
@@ -79,14 +76,13 @@ def prepare_streams() -> None:
         sys.stdout = cast(TextIO, ClosedStream())
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
         encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
         if hasattr(stream, "reconfigure") and not encoding.startswith("utf"):
             stream.reconfigure(errors="replace")
-    if not isinstance(sys.stdout, GuardedStream):
-        sys.stdout = GuardedStream(sys.stdout)
-    if not isinstance(sys.stderr, GuardedStream):
-        sys.stderr = GuardedStream(sys.stderr)
+        if not isinstance(stream, GuardedStream):
+            setattr(sys, name, GuardedStream(stream))
 
 
 def unwrap_stream(stream: TextIO) -> TextIO:

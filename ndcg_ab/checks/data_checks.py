@@ -17,7 +17,7 @@ from ndcg_ab.checks.findings import (
 from ndcg_ab.checks.id_checks import check_spellings, query_spelling_hint
 from ndcg_ab.checks.order_checks import check_order_alone
 from ndcg_ab.checks.plausibility_checks import check_grade_order, check_odd_documents
-from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, findings_from_pulled, read_notices
+from ndcg_ab.checks.ranking_checks import Notices, check_depths, check_rankings, findings_from_pulled, read_notices
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
@@ -90,26 +90,21 @@ def check_tables(
     return [*findings, *remote_table_notes(judgments, rankings)]
 
 
-def remote_table_notes(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Return a note if tables stay on a cluster, where the order of their rows is not checked; else an empty list."""
+def remote_table_notes(judgments: Pulled, rankings: Mapping[str, Pulled]) -> Iterator[Finding]:
+    """Yield a note if tables stay on a cluster, where the order of their rows is not checked."""
     staying = ["the judgments"] * bool(judgments.remote_table)
     staying += [f"system {name}" for name, pulled in rankings.items() if pulled.remote_table]
-    if not staying:
-        return []
-    message = f"{', '.join(staying)}: rows stay on the cluster, where their order (rising_score) is not looked at"
-    return [make_finding("rows_elsewhere", message, len(staying))]
+    if staying:
+        message = f"{', '.join(staying)}: rows stay on the cluster, where their order (rising_score) is not looked at"
+        yield make_finding("rows_elsewhere", message, len(staying))
 
 
 def check_loaded_rows(
-    notices: Mapping[tuple[str, str], TableNotice],
-    judgments: Pulled,
-    rankings: Mapping[str, Pulled],
-    evaluation: Evaluation,
+    notices: Notices, judgments: Pulled, rankings: Mapping[str, Pulled], evaluation: Evaluation
 ) -> Iterator[Finding]:
     """Yield findings on grades and judgments, and on queries that are unanswered or not judged.
 
-    notices: (code, subject) -> counts and examples from the SQL table of findings. Notices with other codes are
-    skipped.
+    Notices with other codes are skipped.
     """
     wants_integers = evaluation.judgments is not None and evaluation.judgments.grades == "integer"
     for (code, subject), row in notices.items():
@@ -182,20 +177,16 @@ def find_uncounted_queries(engine: Engine, metrics: Sequence[Metric]) -> Iterato
             yield make_finding("nothing_counted", message, count, metric=metric.name, examples=examples)
 
 
-def unanswered_note(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
-    """Return a note on metrics that leave out unanswered queries.
-
-    The list is empty if no metric leaves them out, or if the findings report no unanswered query.
-    """
+def unanswered_note(findings: Sequence[Finding], metrics: Sequence[Metric]) -> Iterator[Finding]:
+    """Yield a note if metrics leave out unanswered queries, and the findings report any."""
     names = [metric.name for metric in metrics if metric.unanswered == "exclude"]
     unanswered = sum(finding.count for finding in findings if finding.code == "unanswered_query")
-    if not names or not unanswered:
-        return []
-    message = (
-        f"{', '.join(names)} leaves out what a system did not answer, where others score 0: a system gains by not"
-        " answering what it is bad at; differences are taken over the queries that both answered"
-    )
-    return [make_finding("unanswered_left_out", message, unanswered)]
+    if names and unanswered:
+        message = (
+            f"{', '.join(names)} leaves out what a system did not answer, where others score 0: a system gains by not"
+            " answering what it is bad at; differences are taken over the queries that both answered"
+        )
+        yield make_finding("unanswered_left_out", message, unanswered)
 
 
 def refuse_contradictions(engine: Engine, judgments: Pulled) -> None:
@@ -232,14 +223,11 @@ def refuse_grades(engine: Engine, judgments: Pulled, metrics: Sequence[Metric]) 
 
 def refuse_missing_ranks(rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> None:
     """Raise InputError if a metric has ties = given and a ranking lacks ranks."""
-    for metric in metrics:
-        if metric.ties == "given":
-            for name, pulled in rankings.items():
-                if pulled.lacks("rank"):
-                    raise InputError(
-                        f"{pulled.origin}: system {name} gives no ranks, which the metric {metric.name} orders by;"
-                        " choose another rule for ties"
-                    )
+    for metric in (metric for metric in metrics if metric.ties == "given"):
+        for name, pulled in rankings.items():
+            if pulled.lacks("rank"):
+                rule = f"which the metric {metric.name} orders by; choose another rule for ties"
+                raise InputError(f"{pulled.origin}: system {name} gives no ranks, {rule}")
 
 
 def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> list[Finding]:
@@ -294,27 +282,26 @@ def copies_hint(pulled: Pulled) -> str:
     return f"{hint}; to count the first place of each, say --duplicates first (duplicates=first, of the system)"
 
 
-def check_query_ids(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return a warning if the file of queries names no judged query; the ids are probably spelt differently.
+def check_query_ids(engine: Engine, evaluation: Evaluation) -> Iterator[Finding]:
+    """Yield a warning if the file of queries names no judged query; the ids are probably spelt differently.
 
-    The list is empty if neither slices nor weights use the file.
+    Nothing is yielded if neither slices nor weights use the file.
     """
     if evaluation.queries is None:
-        return []
+        return
     rows = engine.rows("query", ("query_id", "is_judged", "is_named", "weight"), order="query_id")
     weighed = evaluation.statistics.weighted is not False and any(row[3] is not None for row in rows)
     ids = [query_id for query_id, is_judged, *_ in rows if is_judged]
     if not (evaluation.slices.by or weighed) or not ids or any(judged and named for _, judged, named, _ in rows):
-        return []
+        return
     state = "scored" if evaluation.scores else "judged"
-    judged, example, file_id = len(ids), ids[0], next((query_id for query_id, _, named, _ in rows if named), None)
+    named_ids = [query_id for query_id, _, is_named, _ in rows if is_named]
+    first = named_ids[0] if named_ids else None
     message = (
-        f"queries: {evaluation.queries.source.display_name} names none of the {judged} {state}"
-        f" {inflect_words(judged)['queries']}"
-        f" (the first is {example!r}, the first of its own {file_id!r}): the query ids of both must be the same"
-        + query_spelling_hint([query_id for query_id, _, named, _ in rows if named], ids)
+        f"queries: {evaluation.queries.source.display_name} names none of the {queries_text(len(ids), state)}"
+        f" (the first is {ids[0]!r}, the first of its own {first!r}): the query ids of both must be the same"
     )
-    return [make_finding("queries_unmatched", message, judged)]
+    yield make_finding("queries_unmatched", message + query_spelling_hint(named_ids, ids), len(ids))
 
 
 LEAST_RESULTS, LEAST_QUERIES = 50, 5  # of a system that is refused because none of its results is judged
@@ -334,8 +321,8 @@ def check_judged_results(
     system has no judged result in its first `FIRST_QUERIES` judged queries, while of at least one ranking, of whichever
     system, only the needed results were loaded.
     """
-    unjudged = [name for name, (*_, met) in count_results(engine, FIRST_QUERIES).items() if not met]
-    unjudged = [name for name in unjudged if name not in explained]
+    counts = count_results(engine, FIRST_QUERIES)
+    unjudged = [name for name, (*_, met) in counts.items() if not met and name not in explained]
     if not unjudged:
         return
     if any(pulled.reduced for pulled in rankings.values()):

@@ -122,17 +122,17 @@ def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
 
 def compare_tables(
     first: IdTable, other: IdTable, changed_rankings: Callable[..., list[IdTable]], shared: Sequence[str], field: str
-) -> list[Finding]:
-    """Return a finding if ids of one table match those of another only in another spelling.
+) -> Iterator[Finding]:
+    """Yield a finding if ids of one table match those of another only in another spelling.
 
-    The list is empty if there is no such finding. changed_rankings: a function of (shared, field, spellings) that
+    changed_rankings: a function of (shared, field, spellings) that
     returns the rankings in which the spellings change an id. shared: ids of the queries that both tables have. field:
     "query_id" to compare query ids, or "doc_id" to compare the document ids of the shared queries.
     """
     first, other = (sample_ids(table, shared, field) for table in (first, other))
     difference = find_difference(first.ids, other.ids)
     if difference is None:
-        return []
+        return
     words, spellings, pairs, is_whole = difference
     unmatched = sum(map(len, first.ids.values())) - count_equal(first.ids, other.ids)
     kind = "query ids" if field == "query_id" else f"document ids in {queries_text(len(shared))}"
@@ -146,7 +146,7 @@ def compare_tables(
     locations = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
     severity = None if is_whole else "warning"
     examples = row_examples(first.pulled, locations)
-    return [make_finding("id_spelling", message, len(pairs), first.system, examples=examples, severity=severity)]
+    yield make_finding("id_spelling", message, len(pairs), first.system, examples=examples, severity=severity)
 
 
 def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:

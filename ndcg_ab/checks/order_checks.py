@@ -26,11 +26,17 @@ BOUNDED = 200_000  # results up to which all orders of ties are bounded
 
 
 @dataclasses.dataclass(frozen=True)
-class TieJudgments:
-    """The judgments of the queries with ties.
+class ScoredSystem:
+    """The values of one metric for one system, by scores, and the judgments of the queries with ties.
 
     Attributes
     ----------
+    metric : Metric
+        The metric.
+    system_id : str
+        The system.
+    values : mapping of str to float
+        Query_id -> value.
     grades : mapping
         Query_id -> doc_id -> grade.
     highest : float
@@ -41,19 +47,22 @@ class TieJudgments:
         Cache of the method `ideal`, by (metric hash, query_id).
     """
 
+    metric: Metric
+    system_id: str
+    values: Mapping[str, float]
     grades: Mapping[str, Mapping[str, float]]
     highest: float
     weights: Mapping[str, float] | None
-    ideals: dict[tuple[str, str], float | None] = dataclasses.field(default_factory=dict)
+    ideals: dict[tuple[str, str], float | None]
 
-    def ideal(self, metric: Metric, query_id: str) -> float | None:
+    def ideal(self, query_id: str) -> float | None:
         """Return the normalizing divisor that all rankings of a query share, or None.
 
         None if the divisor depends on the ranking, or a query cannot be scored.
         """
-        key = (metric.hash, query_id)
+        key = (self.metric.hash, query_id)
         if key not in self.ideals:
-            self.ideals[key] = shared_ideal(metric, self.grades[query_id], self.highest)
+            self.ideals[key] = shared_ideal(self.metric, self.grades[query_id], self.highest)
         return self.ideals[key]
 
     def mean(self, values: Mapping[str, float]) -> float:
@@ -165,7 +174,7 @@ def check_group(
     judgment = ("query_id", "doc_id", "grade")
     for query_id, doc_id, grade in () if too_many else engine.iter_rows("sensitive_judgment", judgment):
         grades[query_id][doc_id] = grade
-    judgments = TieJudgments(grades, engine.rows("highest_grade")[0][0], weights)
+    judgments = (grades, engine.rows("highest_grade")[0][0], weights, dict[tuple[str, str], float | None]())
     columns = ("query_id", "doc_id", "score", "rank_given")
     sensitive = {} if too_many else read_by_system(engine, "sensitive_doc", columns)
     values = [
@@ -177,10 +186,10 @@ def check_group(
             results[query_id].append(Result(*row))
         tied_counts = dict(list_system_rows(tied, system_id))
         for metric, every in zip(metrics, values, strict=True):
-            known = dict(list_system_rows(every, system_id))
-            yield from check_rank_column(engine, metric, system_id, known, judgments, ranks, key.depth_to_check)
+            scored = ScoredSystem(metric, system_id, dict(list_system_rows(every, system_id)), *judgments)
+            yield from check_rank_column(engine, scored, ranks, key.depth_to_check)
             if tied_counts:
-                yield make_tie_finding(metric, system_id, known, results, judgments, tied_counts)
+                yield make_tie_finding(scored, results, tied_counts)
 
 
 def is_beyond_bound(engine: Engine, key: OrderCheckKey) -> bool:
@@ -195,21 +204,13 @@ def is_beyond_bound(engine: Engine, key: OrderCheckKey) -> bool:
     return engine.count("sensitive_doc") > BOUNDED
 
 
-def check_rank_column(
-    engine: Engine,
-    metric: Metric,
-    system_id: str,
-    values: Mapping[str, float],
-    judged: TieJudgments,
-    ranks: OwnRanks,
-    reach: int,
-) -> list[Finding]:
-    """Return a finding if the rank column orders the first `reach` results differently from the scores.
+def check_rank_column(engine: Engine, scored: ScoredSystem, ranks: OwnRanks, reach: int) -> Iterator[Finding]:
+    """Yield a finding if the rank column orders the first `reach` results differently from the scores.
 
-    The finding compares the mean by scores with the mean by the rank column. The list is empty if the orders agree.
-    values: query_id -> value of the metric by scores. judged: highest grade and weights for the means. ranks: the
-    result of `find_rank_score_disagreements`.
+    The finding compares the mean by scores with the mean by the rank column. ranks: the result of
+    `find_rank_score_disagreements`.
     """
+    metric, system_id, values = scored.metric, scored.system_id, scored.values
     suspicious, disagreeing = ranks
     queries = [
         query
@@ -217,15 +218,15 @@ def check_rank_column(
         if rank <= reach and suspicious[system_id, query] <= reach
     ]
     if not queries:
-        return []
+        return
     by_rank = dataclasses.replace(metric, ties="given")
     moved = dict(values)
     where = {"system_id": system_id}
     for grades, all_grades, alike in engine.iter_rows("own_order", ("grades", "judged", "query_ids"), where=where):
-        value = score_of_order(by_rank, grades, all_grades, judged.highest)
+        value = score_of_order(by_rank, grades, all_grades, scored.highest)
         affected = (query for query in alike if query in values and suspicious[system_id, query] <= reach)
         moved.update((query, value) for query in affected)
-    by_score, there = judged.mean(values), judged.mean(moved)
+    by_score, there = scored.mean(values), scored.mean(moved)
     message = (
         f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"
         f" {queries[0]!r}); scores decide: {metric.name} is {by_score:.4f}, by its ranks it would be {there:.4f}; if"
@@ -233,7 +234,7 @@ def check_rank_column(
     )
     row = (len(queries), system_id, metric.name, abs(there - by_score), query_examples(queries))
     is_equal = all(math.isclose(moved[query], value, abs_tol=UNSEEN**2) for query, value in values.items())
-    return [make_finding("rank_disagrees", message, *row, severity="note" if is_equal else None)]
+    yield make_finding("rank_disagrees", message, *row, severity="note" if is_equal else None)
 
 
 def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
@@ -250,19 +251,15 @@ def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequ
 
 
 def make_tie_finding(
-    metric: Metric,
-    system_id: str,
-    values: Mapping[str, float],
-    answers: Mapping[str, Sequence[Result]],
-    judged: TieJudgments,
-    tied_counts: Mapping[str, int],
+    scored: ScoredSystem, answers: Mapping[str, Sequence[Result]], tied_counts: Mapping[str, int]
 ) -> Finding:
     """Return a finding on the number of ranks that ties decide, with bounds of the mean over all orders of ties.
 
-    The finding has no bounds if `answers` is empty or if the metric does not allow bounds. values: query_id -> value.
-    answers: query_id -> results; empty if there are too many to compute bounds. tied_counts: query_id -> number of tied
-    ranks within the metric's depth.
+    The finding has no bounds if `answers` is empty or if the metric does not allow bounds. answers: query_id ->
+    results; empty if there are too many to compute bounds. tied_counts: query_id -> number of tied ranks within the
+    metric's depth.
     """
+    metric, system_id = scored.metric, scored.system_id
     decided = sum(tied_counts.values())
     where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")
     start = (
@@ -272,11 +269,11 @@ def make_tie_finding(
     examples = query_examples(sorted(tied_counts))
     if not answers or metric.has_own_ideal or not metric.traits.is_monotone:
         return make_finding("tied_places", start, decided, system_id, metric.name, examples=examples)
-    low, expected, high = mean_bounds(metric, values, answers, judged)
+    low, expected, high = mean_bounds(scored, answers)
     middle = "" if expected is None else f", expected {expected:.4f}"
     message = (
         f"{start}; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
-        f" (here {judged.mean(values):.4f})"
+        f" (here {scored.mean(scored.values):.4f})"
     )
     if high - low <= UNSEEN:
         message = f"{start}; their order moves the mean of {metric.name} by less than {UNSEEN:g}"
@@ -284,23 +281,20 @@ def make_tie_finding(
     return make_finding("tied_places", message, decided, system_id, metric.name, high - low, examples, severity)
 
 
-def mean_bounds(
-    metric: Metric, values: Mapping[str, float], tied: Mapping[str, Sequence[Result]], judged: TieJudgments
-) -> tuple[float, float | None, float]:
+def mean_bounds(scored: ScoredSystem, tied: Mapping[str, Sequence[Result]]) -> tuple[float, float | None, float]:
     """Return the lowest, expected and highest mean over all orders of ties.
 
-    The expected mean is None for metrics that are not sums over ranks. values: query_id -> value. tied: query_id ->
-    results of a query with ties.
+    The expected mean is None for metrics that are not sums over ranks. tied: query_id -> results of a query with ties.
     """
+    metric, values = scored.metric, scored.values
     worst, expected, best = dict(values), dict(values), dict(values)
     for query, results in tied.items():
-        if query in values and can_order_change_value(metric, results, judged.grades[query]):
-            ideal = judged.ideal(metric, query)
-            bounds = tie_bounds(metric, results, judged.grades[query], judged.highest, ideal)
+        if query in values and can_order_change_value(metric, results, scored.grades[query]):
+            bounds = tie_bounds(metric, results, scored.grades[query], scored.highest, scored.ideal(query))
             worst[query], best[query] = bounds.worst, bounds.best
             expected[query] = values[query] if bounds.expected is None else bounds.expected
-    middle = judged.mean(expected) if metric.traits.is_additive else None
-    return judged.mean(worst), middle, judged.mean(best)
+    middle = scored.mean(expected) if metric.traits.is_additive else None
+    return scored.mean(worst), middle, scored.mean(best)
 
 
 # ---- without judgments
@@ -311,11 +305,9 @@ def check_order_alone(engine: Engine, metric: Metric) -> Iterator[Finding]:
 
     Nothing is yielded for a metric with ties = given or unjudged = condense.
     """
-    if metric.ties == "given":
+    if metric.ties == "given" or metric.unjudged == "condense":  # what stays in a condensed ranking is not known
         return
     cutoff, rule = deepest_cutoff([metric]), rank_rule(metric)
-    if metric.unjudged == "condense":  # what stays in the ranking is not known
-        return
     engine.build("tied_query", cutoff=cutoff, rank_rule=rule)
     engine.build("suspicious_query", cutoff=cutoff, rank_rule=rule)
     engine.build("disagreeing_query", cutoff=cutoff)

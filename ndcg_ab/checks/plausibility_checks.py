@@ -94,21 +94,21 @@ ERRORS = 3.0  # standard errors by which the mean must be below 0
 
 def check_grade_order(
     engine: Engine, metrics: Sequence[Metric], judgments: Pulled, rankings: Mapping[str, Pulled]
-) -> list[Finding]:
-    """Return a warning if grades seem reversed: every system ranks lower grades above higher ones.
+) -> Iterator[Finding]:
+    """Yield a warning if grades seem reversed: every system ranks lower grades above higher ones.
 
-    The list is empty if a grade is <= 0, if all grades are equal, if there are more than `MOST_GRADES` different
+    Nothing is yielded if a grade is <= 0, if all grades are equal, if there are more than `MOST_GRADES` different
     grades, if no metric is graded, or if a table is on a cluster.
     """
     if judgments.remote_table or any(pulled.remote_table for pulled in rankings.values()):
-        return []
+        return
     scale = grade_scale(judgments)
     graded = next((each for each in metrics if each.traits.is_graded and isinstance(each.gain, str)), None)
     if not 1 < len(scale) <= MOST_GRADES or scale[0] <= 0 or graded is None:
-        return []
+        return
     orders = system_orders(engine, graded, judgments)
     if orders.keys() != rankings.keys() or not all(is_reversed(values) for values in orders.values()):
-        return []
+        return
     reversed_metric = replace(graded, gain=tuple((grade, scale[-1] - grade) for grade in scale))
     shares = ", ".join(f"{system} {sum(values) / len(values):+.2f}" for system, values in orders.items())
     message = (
@@ -116,7 +116,7 @@ def check_grade_order(
         f" → --metric '{reversed_metric.name}' (from −1 against the grades to +1: {shares})"
     )
     queries = max(len(values) for values in orders.values())
-    return [make_finding("reversed_grades", message, queries)]
+    yield make_finding("reversed_grades", message, queries)
 
 
 def grade_scale(judgments: Pulled) -> list[float]:
@@ -184,20 +184,16 @@ TOO_SURE = "results may look too certain"
 REPEATED = 0.05  # share of the queries that must repeat the text of another query
 
 
-def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return a warning if queries look clustered and the configuration does not say whether they are."""
+def check_clusters(engine: Engine, evaluation: Evaluation) -> Iterator[Finding]:
+    """Yield a warning if queries look clustered and the configuration does not say whether they are."""
     rows = engine.rows("query", ("query_id", "text", "cluster", "is_judged"), order="query_id")
     settings = evaluation.statistics
     if settings.clustered is False or settings.cluster_prefix is not None or any(row[2] is not None for row in rows):
-        return []
+        return
     judged = [row for row in rows if row[3]]
-    summary = describe_shared_ids([row[0] for row in judged]) or describe_repeated_texts(
-        [row[:2] for row in judged if row[1]]
-    )
-    if summary is None:
-        return []
-    message, count = summary
-    return [make_finding("looks_clustered", message, count)]
+    texts = [row[:2] for row in judged if row[1]]
+    if summary := describe_shared_ids([row[0] for row in judged]) or describe_repeated_texts(texts):
+        yield make_finding("looks_clustered", *summary)
 
 
 def describe_shared_ids(query_ids: Sequence[str]) -> tuple[str, int] | None:

@@ -55,6 +55,9 @@ class TableNotice:
     documents: list[tuple[str, str]]
 
 
+Notices = Mapping[tuple[str, str], TableNotice]  # by code and subject
+
+
 class AnswerCounts(NamedTuple):
     """The counts of the queries that one system answers, and its median number of results.
 
@@ -76,8 +79,8 @@ class AnswerCounts(NamedTuple):
     answered: int
 
 
-def read_notices(engine: Engine) -> dict[tuple[str, str], TableNotice]:
-    """Return {(code, subject): notice} from the SQL table of findings, in the order of the codes."""
+def read_notices(engine: Engine) -> Notices:
+    """Return the notices of the SQL table of findings, in the order of the codes."""
     counts: dict[tuple[str, str], TableNotice] = {}
     columns = ("code", "subject", "query_id", "doc_id", "count", "queries")
     for code, subject, query_id, doc_id, count, queries in engine.rows(
@@ -93,13 +96,8 @@ def count_answers(engine: Engine) -> dict[str, AnswerCounts]:
     return {name: AnswerCounts(*row) for name, *row in engine.rows("answering_system", columns, order="system_id")}
 
 
-def check_rankings(
-    engine: Engine, notices: Mapping[tuple[str, str], TableNotice], rankings: Mapping[str, Pulled]
-) -> Iterator[Finding]:
-    """Yield the findings on rankings that need neither judgments nor a metric.
-
-    notices: (code, subject) -> counts and examples from the SQL table of findings.
-    """
+def check_rankings(engine: Engine, notices: Notices, rankings: Mapping[str, Pulled]) -> Iterator[Finding]:
+    """Yield the findings on rankings that need neither judgments nor a metric."""
     answers = count_answers(engine)
     for name, pulled in rankings.items():
         yield from findings_from_pulled(name, pulled, name)
@@ -145,13 +143,10 @@ REMARKS = {
 }
 
 
-def check_ranks(
-    name: str, pulled: Pulled, notices: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
-) -> Iterator[Finding]:
+def check_ranks(name: str, pulled: Pulled, notices: Notices, answers: AnswerCounts) -> Iterator[Finding]:
     """Yield findings on repeated or missing ranks, ranks below 1, and queries whose scores are all equal.
 
-    name: the system. notices: (code, subject) -> counts and examples from the SQL table of findings. answers: the
-    counts of the queries that the system answers.
+    name: the system. answers: the counts of the queries that the system answers.
     """
 
     def finding_of(code: str, message: str, count: int, severity: str = "warning") -> Finding:
@@ -199,26 +194,23 @@ def check_ranks(
         yield finding_of("constant_score", message, row.count, severity)
 
 
-def check_rising_scores(name: str, pulled: Pulled) -> list[Finding]:
-    """Return a finding if a ranking without ranks lists its results by rising score in nearly every query.
+def check_rising_scores(name: str, pulled: Pulled) -> Iterator[Finding]:
+    """Yield a finding if a ranking without ranks lists its results by rising score in nearly every query.
 
-    The list is empty for any other ranking, and if only the needed results of the ranking were loaded.
+    Nothing is yielded for any other ranking, and if only the needed results of the ranking were loaded.
     """
-    if pulled.reduced:  # no score of it rises
-        return []
-    if not pulled.lacks("rank") or pulled.lacks("score"):
-        return []
+    if pulled.reduced or not pulled.lacks("rank") or pulled.lacks("score"):  # no score of what is reduced rises
+        return
     pairs, rising = count_neighbours(pulled.table)
     several = [query_id for query_id, count in pairs.items() if count >= LEAST_RISING - 1]
     risen = [query_id for query_id in several if rising[query_id] == pairs[query_id]]
-    if len(risen) < max(LEAST_RISING, NEARLY_ALL * len(several)):
-        return []
-    examples = row_examples(pulled, [(query_id, "") for query_id in risen[:MOST]])
-    message = (
-        f"system {name}: its rows go from the lowest score to the highest in {queries_text(len(risen))}, and it has"
-        " no ranks: if lower scores are better (distances), negate them"
-    )
-    return [make_finding("rising_score", message, len(risen), name, examples=examples)]
+    if len(risen) >= max(LEAST_RISING, NEARLY_ALL * len(several)):
+        examples = row_examples(pulled, [(query_id, "") for query_id in risen[:MOST]])
+        message = (
+            f"system {name}: its rows go from the lowest score to the highest in {queries_text(len(risen))}, and it has"
+            " no ranks: if lower scores are better (distances), negate them"
+        )
+        yield make_finding("rising_score", message, len(risen), name, examples=examples)
 
 
 def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:

@@ -111,20 +111,17 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
             yield make_finding("missing_cost", message, row.missing, row.system_id, examples=examples)
 
 
-def check_configured_differences(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return findings on configured differences of at least half of a metric's range.
+def check_configured_differences(engine: Engine, evaluation: Evaluation) -> Iterator[Finding]:
+    """Yield findings on configured differences of at least half of a metric's range.
 
     Configured differences are margins, smallest effects and thresholds. The range of dcg depends on the highest grade.
     A metric of another tool has the range of the metric of ndcg-ab with that name, unless its values spread wider.
     Metrics with an unknown range are not checked. Raises InputError if a difference is not smaller than the range.
     """
     differences = list(evaluation.named_differences())
-    if not differences:
-        return []
     needs_grade = not evaluation.scores and any(evaluation.range_of(each.metric) is None for each in differences)
     grade = engine.rows("highest_grade", ("grade",))[0][0] if needs_grade else None
-    spread = column_spreads(engine) if evaluation.scores else {}
-    questions = []
+    spread = column_spreads(engine) if differences and evaluation.scores else {}
     for each in differences:
         width = spread.get(evaluation.metric_named(each.metric).hash, 0.0)
         limits = evaluation.range_of(each.metric, grade, width)
@@ -133,8 +130,7 @@ def check_configured_differences(engine: Engine, evaluation: Evaluation) -> list
         except RuleError as error:
             raise InputError(str(error)) from None
         if question := each.size_warning(limits):
-            questions.append(question)
-    return [make_finding("large_difference", question, 1) for question in questions]
+            yield make_finding("large_difference", question, 1)
 
 
 def column_spreads(engine: Engine) -> dict[str, float]:

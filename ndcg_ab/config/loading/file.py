@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 from ndcg_ab.config.loading.hints import value_hint
 from ndcg_ab.config.loading.keys import key_hint, known_keys, similar_keys
 from ndcg_ab.config.loading.layers import read_layers
-from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
+from ndcg_ab.config.loading.templates import broken_dates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
 from ndcg_ab.config.secrets.redaction import find_plain_secrets, remember_plain_secrets
@@ -48,8 +48,8 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     except ValidationError as error:
         messages = (located(key_path, write_sentence(parts)) for key_path, parts in problems_by_key(error))
         raise InputError("\n".join(messages)) from None
-    for key_path, text in texts_with_dates(evaluation):
-        check_dates(text, located(key_path, dotted_key(key_path)))
+    for key_path, fault in broken_dates(evaluation):
+        raise InputError(located(key_path, f"{dotted_key(key_path)}{fault}"))
     return evaluation
 
 

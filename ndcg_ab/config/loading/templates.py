@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel
 
-from ndcg_ab.config.model.consistency import check_names
+from ndcg_ab.config.model.consistency import broken_rules_of_names, refuse_first
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import safe_address
 from ndcg_ab.config.model.inputs.sources import FORMATS, PACKED_SUFFIXES, STEM, System
@@ -72,7 +72,7 @@ def resolve_templates(evaluation: Evaluation, time: datetime) -> Evaluation:
     if resolved == evaluation and not any(system.is_one_per_file for system in evaluation.systems):
         return evaluation
     try:  # systems may have other names now
-        check_names(resolved)
+        refuse_first(broken_rules_of_names(resolved))
     except RuleError as error:
         raise InputError(f"{evaluation.name}: {error}") from None
     return resolved
@@ -81,30 +81,20 @@ def resolve_templates(evaluation: Evaluation, time: datetime) -> Evaluation:
 # ---- dates
 
 
-def texts_with_dates(evaluation: Evaluation) -> Iterator[tuple[KeyPath, str]]:
-    """Yield (key path, text) for each text of an evaluation that may contain date templates."""
-    for key_path, traits, value in walk_keys(evaluation):
-        if Trait.DATED in traits:
-            yield from walk_texts(as_text(value), key_path)
+def broken_dates(evaluation: Evaluation) -> Iterator[tuple[KeyPath, str]]:
+    """Yield (key path of the text, rest of a sentence) for each date template with an invalid format."""
+    for path, traits, value in walk_keys(evaluation):
+        for key_path, text in walk_texts(as_text(value), path) if Trait.DATED in traits else ():
+            for template in DATE.finditer(text):
+                form = template["form"] if template[1] else ISO
+                wrong = next((code for code in re.findall(r"%.?", form) if code[1:] not in CODES or code == "%"), None)
+                if wrong or "%" not in form:
+                    what = f"{wrong!r} is no code of a date" if wrong else "there is no code of a date in it"
+                    yield key_path, f" = {text!r}: {template[0]}: {what}; write it as in {{date:%Y/%m/%d}}"
 
 
 def as_text(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
-
-
-def check_dates(text: str, where: str) -> None:
-    """Raise InputError for a date template with an invalid format.
-
-    where: the key of the text, for the message.
-    """
-    for template in DATE.finditer(text):
-        form = template["form"]
-        if form is None:
-            continue
-        wrong = next((code for code in re.findall(r"%.?", form) if code[1:] not in CODES or code == "%"), None)
-        if wrong or "%" not in form:
-            what = f"{wrong!r} is no code of a date" if wrong else "there is no code of a date in it"
-            raise InputError(f"{where} = {text!r}: {template[0]}: {what}; write it as in {{date:%Y/%m/%d}}")
 
 
 def write_dates_in(model: P, time: datetime) -> P:

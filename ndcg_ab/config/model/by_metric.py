@@ -1,6 +1,7 @@
 """Validate keys of a configuration that map metrics to values, such as guardrails and smallest effects."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator
@@ -119,11 +120,6 @@ def read_by_metric(value: Any, read: Callable[[Any], Any]) -> Any:
     return values
 
 
-def read_margins(value: Any) -> Any:
-    """Return a mapping metric -> difference with canonical names; anything but a mapping is returned unchanged."""
-    return read_by_metric(value, read_margin)
-
-
 def read_range(pair: Any) -> tuple[float, float]:
     """Return the lowest and the highest value of a metric; raise ValueError unless they are two rising numbers."""
     bounds = list(pair) if isinstance(pair, list | tuple) else []
@@ -134,6 +130,7 @@ def read_range(pair: Any) -> tuple[float, float]:
 
 
 Metrics = Annotated[list[str], BeforeValidator(read_metrics), Trait.METRICS]
+read_margins = partial(read_by_metric, read=read_margin)
 Margins = Annotated[dict[str, float], BeforeValidator(read_margins)]
 Ranges = Annotated[dict[str, tuple[float, float]], BeforeValidator(lambda value: read_by_metric(value, read_range))]
 

@@ -1,6 +1,6 @@
 """Check rules about several keys of a configuration, for the model `Evaluation`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import InitErrorDetails
@@ -24,7 +24,12 @@ def check_consistency(evaluation: Any) -> None:
     judgments = (evaluation.judgments, *evaluation.more_judgments, evaluation.cheap_judgments)
     for entry in (*filter(None, judgments), *evaluation.systems):
         entry.read_by(evaluation.engine.spark)
-    for parts in broken_rules(evaluation):
+    refuse_first(broken_rules(evaluation))
+
+
+def refuse_first(broken: Iterable[Sequence[Part]]) -> None:
+    """Raise RuleError for the first broken rule, if any; broken: the parts of a sentence for each."""
+    for parts in broken:
         raise RuleError(*parts)
 
 
@@ -43,13 +48,7 @@ def missing_inputs(evaluation: Any, value: Any) -> list[InitErrorDetails]:
     return lacking
 
 
-def check_names(evaluation: Any) -> None:
-    """Raise RuleError if two systems have equal names, or the baseline is none of the systems."""
-    for parts in broken_rules_of_names(evaluation):
-        raise RuleError(*parts)
-
-
-def broken_rules(evaluation: Any) -> Iterator[tuple[Part, ...]]:
+def broken_rules(evaluation: Any) -> Iterator[Sequence[Part]]:
     """Yield the parts of a sentence for each rule about several keys that an evaluation breaks."""
     yield from (broken_rules_of_scores if evaluation.scores else broken_rules_of_sources)(evaluation)
     if evaluation.careful_unseen is not None and evaluation.cheap_judgments is None:
@@ -67,7 +66,7 @@ def broken_rules(evaluation: Any) -> Iterator[tuple[Part, ...]]:
         yield Setting("gate.proof"), ": no guardrail or margin could be shown to hold; give one: `", margin, "`"
 
 
-def broken_rules_of_names(evaluation: Any) -> Iterator[tuple[Part, ...]]:
+def broken_rules_of_names(evaluation: Any) -> Iterator[Sequence[Part]]:
     """Yield the broken rules about the names of systems; none if names stand for one system per file, yet unknown."""
     names = [system.name for system in evaluation.systems]
     if any(system.is_one_per_file for system in evaluation.systems):
@@ -81,7 +80,7 @@ def broken_rules_of_names(evaluation: Any) -> Iterator[tuple[Part, ...]]:
         yield Setting("baseline"), rule
 
 
-def broken_rules_of_scores(evaluation: Any) -> Iterator[tuple[Part, ...]]:
+def broken_rules_of_scores(evaluation: Any) -> Iterator[Sequence[Part]]:
     """Yield the broken rules about keys that do not go with scores: those about rankings, judgments and Spark."""
     for key in ("judgments", "more_judgments", "cheap_judgments", "documents", "costs"):
         if getattr(evaluation, key):
@@ -93,7 +92,7 @@ def broken_rules_of_scores(evaluation: Any) -> Iterator[tuple[Part, ...]]:
         yield "engine.spark: makes scores from rankings, and `", SCORES, "` hold none: take one of the two out"
 
 
-def broken_rules_of_sources(evaluation: Any) -> Iterator[tuple[Part, ...]]:
+def broken_rules_of_sources(evaluation: Any) -> Iterator[Sequence[Part]]:
     """Yield the broken rules about the kinds of sources: tables that Spark reads, and functions.
 
     A judge function belongs to `judgments` or `more_judgments`. It needs queries, and works neither with Spark nor with
@@ -159,7 +158,7 @@ def assign_roles(
         "secondary_metrics": secondary,
         "guardrails": tuple(guardrails),
     }
-    refuse_two_roles(roles, is_default=not are_named)
+    refuse_first(metrics_with_two_roles(roles, is_default=not are_named))
     if primary is None and len(listed) > 1 and not secondary and not guardrails:
         primary = "first"
     decide = chosen or (listed[:1] if primary == FIRST else listed)
@@ -167,27 +166,25 @@ def assign_roles(
     return {"metrics": list(decide), "secondary_metrics": described, "primary_metrics": primary}
 
 
-def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) -> None:
-    """Raise RuleError if a metric is named in two keys, since a metric has one role.
+def metrics_with_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) -> Iterator[Sequence[Part]]:
+    """Yield the parts of a sentence for each metric that is named in two keys, since a metric has one role.
 
     roles: key -> metrics. is_default: True if `metrics` is the default.
     """
     for name in (name for names in roles.values() for name in names):
         keys = [key for key, names in roles.items() if name in names]
         if len(keys) > 1 and name in roles.get("metrics", ()) and is_default:
-            raise RuleError(
-                f"{name}: is the primary metric where no other is given, and has one role: give another primary metric"
-                " with `",
-                Setting("metrics"),
-                "`",
-            )
+            rule = "is the primary metric where no other is given, and has one role: give another primary metric with `"
+            yield f"{name}: {rule}", Setting("metrics"), "`"
         if len(keys) > 1:
             entries = [part for key in keys for part in (" and `", Setting(key), "`")][1:]
-            raise RuleError(f"{name}: is given in `", *entries, "; it has one role: take it out of all but one")
+            yield f"{name}: is given in `", *entries, "; it has one role: take it out of all but one"
 
 
-def refuse_unknown_metrics(roles: Mapping[str, Sequence[str]], statistics: Statistics, gate: Gate | None) -> None:
-    """Raise RuleError if a setting names a metric to which it cannot apply.
+def settings_of_unknown_metrics(
+    roles: Mapping[str, Sequence[str]], statistics: Statistics, gate: Gate | None
+) -> Iterator[Sequence[Part]]:
+    """Yield the parts of a sentence for each setting that names a metric to which it cannot apply.
 
     `gate.not_worse` and `statistics.ranges` may name any metric with a role; `statistics.smallest_effect` none that is
     a guardrail; `gate.no_drop` only primary ones. roles: role key, such as `guardrails` -> metrics.
@@ -197,21 +194,19 @@ def refuse_unknown_metrics(roles: Mapping[str, Sequence[str]], statistics: Stati
     for name, difference in (gate.not_worse if gate else {}).items():
         if name not in known:
             secondary, guardrail = Setting("secondary_metrics", name), Setting("guardrails", name, difference)
-            raise RuleError(
-                *(Setting("gate.not_worse"), f": {name}: {unknown}; add it with `", secondary),
-                *("`, or make it a guardrail: `", guardrail, "`"),
-            )
+            rest = (secondary, "`, or make it a guardrail: `", guardrail, "`")
+            yield Setting("gate.not_worse"), f": {name}: {unknown}; add it with `", *rest
     for name in gate.no_drop if gate and isinstance(gate.no_drop, dict) else ():
         if name not in roles["metrics"]:
             rule = f"is none of the primary metrics ({', '.join(roles['metrics'])}); name one, or make it one with `"
-            raise RuleError(Setting("gate.no_drop"), f": {name}: {rule}", Setting("primary_metrics", name), "`")
+            yield Setting("gate.no_drop"), f": {name}: {rule}", Setting("primary_metrics", name), "`"
     for name in statistics.ranges:
         if name not in known:
-            raise RuleError(Setting("statistics.ranges"), f": {name}: {unknown}; take it out")
+            yield Setting("statistics.ranges"), f": {name}: {unknown}; take it out"
     for name in statistics.smallest_effect if isinstance(statistics.smallest_effect, dict) else ():
         effect = Setting("statistics.smallest_effect")
         if name in roles["guardrails"]:
-            raise RuleError(effect, f": {name}: {unknown}; it is a guardrail, whose margin is given there")
+            yield effect, f": {name}: {unknown}; it is a guardrail, whose margin is given there"
         if name not in known:
             primary, secondary = Setting("metrics", name), Setting("secondary_metrics", name)
-            raise RuleError(effect, f": {name}: {unknown}; add it with `", primary, "` or `", secondary, "`")
+            yield effect, f": {name}: {unknown}; add it with `", primary, "` or `", secondary, "`"

@@ -19,7 +19,8 @@ from ndcg_ab.config.model.consistency import (
     assign_roles,
     check_consistency,
     missing_inputs,
-    refuse_unknown_metrics,
+    refuse_first,
+    settings_of_unknown_metrics,
 )
 from ndcg_ab.config.model.costs import CostSettings, split_guardrails
 from ndcg_ab.config.model.inputs import sources
@@ -284,7 +285,7 @@ class Evaluation(Model):
         than the range of the metric.
         """
         roles = {key: tuple(getattr(self, key)) for key in ROLES}
-        refuse_unknown_metrics(roles, self.statistics, self.gate)
+        refuse_first(settings_of_unknown_metrics(roles, self.statistics, self.gate))
         for each in self.named_differences():
             each.refuse_if_beyond_range(self.range_of(each.metric))
 
