@@ -37,13 +37,14 @@ def events_of(
         if not row.exploratory and row.conclusion is Verdict.REGRESSED:
             message = f"{row.candidate} regressed against {row.baseline}, {difference_text(row)}"
             yield event("ndcg-ab.verdict.regressed", message, row.candidate, **comparison_payload(row))
-    changed = {system.system_id: list(system.changed) for system in since.systems} if since else {}
-    for row in since.dropped if since else ():
-        causes = changed[row.candidate]
-        message = f"{row.candidate} dropped since evaluation {since.ordinal}, {difference_text(row)}"
-        message += f"; changed: {', '.join(causes)}" if causes else ""
-        more = comparison_payload(row) | {"since": since.ordinal, "changed": causes}
-        yield event("ndcg-ab.dropped", message, row.candidate, **more)
+    if since:
+        changed = {system.system_id: list(system.changed) for system in since.systems}
+        for row in since.dropped:
+            causes = changed[row.candidate]
+            message = f"{row.candidate} dropped since evaluation {since.ordinal}, {difference_text(row)}"
+            message += f"; changed: {', '.join(causes)}" if causes else ""
+            more = comparison_payload(row) | {"since": since.ordinal, "changed": causes}
+            yield event("ndcg-ab.dropped", message, row.candidate, **more)
 
 
 def difference_text(row: Comparison) -> str:

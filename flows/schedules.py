@@ -51,7 +51,7 @@ def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDe
     deployment = evaluation_flow.to_deployment(
         name=evaluation.name,
         parameters={"evaluation": evaluation.model_dump(mode="json")},
-        schedule=due and Cron(due.cron, timezone=due.timezone, slug=SLUG),
+        schedule=Cron(due.cron, timezone=due.timezone, slug=SLUG) if due else None,
         description=describe_evaluation(evaluation),
         tags=["ndcg-ab", f"baseline:{evaluation.baseline_name}"],
         concurrency_limit=ONE_AT_A_TIME,

@@ -289,7 +289,7 @@ class Engine(ABC):
         int
             Number of rows, >= 0.
         """
-        text, bound, file = self._selected(name, (), where, **parameters)
+        text, bound, file = self._selected(name, (), where, "", **parameters)
         return int(self._run(f'select count(*) as "count" from ({text}) as counted', bound, file)["count"][0].as_py())
 
     def reserve_memory(self, size: int) -> bool:

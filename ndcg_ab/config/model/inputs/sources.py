@@ -96,7 +96,7 @@ class FileSource(Readable, SourceModel):
 class DocumentsSource(FileSource):
     """The rules for document ids in rankings, and a file of titles and addresses of documents."""
 
-    file: GivenFile | None = key(
+    file: GivenFile | None = key(  # type: ignore[assignment]
         "Titles and addresses of documents for the page: doc_id, title, url; as a path or address.", None
     )
     prefix: str | None = key(
