@@ -23,11 +23,13 @@ pytestmark = pytest.mark.slow  # imports Prefect
 URL = "http://127.0.0.1:1/api"
 
 
-def test_the_flow_does_every_stage_in_their_order() -> None:
+def test_the_flow_does_every_stage_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     from ndcg_ab.flows import evaluation
 
-    steps = [getattr(evaluation, name, None) for name in evaluation.evaluation_flow.fn.__code__.co_names]
-    assert [stage for step in steps for stage in getattr(step, "keywords", {}).get("stages", ())] == list(STAGES)
+    done: list[Any] = []
+    monkeypatch.setattr("ndcg_ab.runs.run.run_stages", lambda _run, stages, _call: done.extend(stages))
+    evaluation.perform_remaining_stages(type("Run", (), {"bundle": Path()})(), evaluation.perform_as_task)
+    assert "perform_remaining_stages" in evaluation.evaluation_flow.fn.__code__.co_names and done == list(STAGES)
 
 
 @pytest.fixture

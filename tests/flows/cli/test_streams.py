@@ -31,7 +31,7 @@ def test_a_configuration_that_is_refused_is_quoted_without_its_secrets(
     redaction.clear_secret_caches()
     path = tmp_path / "c.yaml"
     path.write_text("name: t\njudgments: q\nsystems: [{name: a, file: a.run}]\n")
-    told = {"prefect.api_urll": "http://me:•••@h", "prefect.retries": "prefect.retries: holds what looks like a secret"}
+    told = {"systems.b.file": "http://me:•••@h", "prefect.retries": "prefect.retries: holds what looks like a secret"}
     for key, said in told.items():
         setting = f"{key}=http://me:pl4in-w0rd@h"
         found = invoke(["check", str(path), "--set", setting])
