@@ -161,6 +161,13 @@ Ask = Callable[[str], RequestCosts]  # sends a query, given its id
 class Source(ABC):
     """A source of judgments, queries or rankings; the base class of all kinds of sources.
 
+    Parameters
+    ----------
+    described : SourceModel
+        The description of the source in a configuration.
+    directory : Path
+        The folder from which relative paths start.
+
     Attributes
     ----------
     origin : str
@@ -178,7 +185,6 @@ class Source(ABC):
     limits_key: str
 
     def __init__(self, described: Any, directory: Path) -> None:
-        """Store the description of the source in a configuration, and the folder from which relative paths start."""
         self.described, self.directory, self.origin = described, directory, described.origin
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
