@@ -72,7 +72,9 @@ def test_a_reference_stands_for_the_address(files: Path, monkeypatch: pytest.Mon
 def test_a_column_is_there_in_every_batch_or_in_none(ranks: list[int | None], said: str) -> None:
     alike = {"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]}
     batches = [pa.record_batch(alike | {"rank": pa.array([rank, rank and 2], pa.int64())}) for rank in ranks]
-    read = databases.read_batches(batches[0].schema, batches, "place", RANKING, {}, RemarkCounter("unrated_row"))
+    described = TableSource.model_validate({"database": "lists.db", "query": "select 1"}).source
+    source, answer = databases.DatabaseQuery(described, Path()), iter([batches[0].schema, *batches])
+    read = source.read_batches(answer, "place", RANKING, RemarkCounter("unrated_row"))
     with pytest.raises(InputError) as caught:
         list(read)
     assert str(caught.value) == said
