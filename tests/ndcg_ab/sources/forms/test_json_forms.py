@@ -221,7 +221,7 @@ def test_a_document_that_is_only_rated_was_not_returned() -> None:
 @pytest.mark.parametrize("relevant", [{"d1": {"gain": 2}, "d2": {"gain": 0}}, {"2": ["d1"], "0": ["d2"]}])
 @pytest.mark.parametrize("levels", [("topics", "query_groups"), ("query_groups",), ()])
 def test_rre_has_documents_by_grade_or_by_id(relevant: Any, levels: tuple[str, ...]) -> None:
-    value: Any = {"queries": [{"placeholders": {"$query": text}} for text in ("shoes", "boots")]}
+    value: Any = {"queries": [{"placeholders": {"$query": "shoes"}}, {"name": "boots"}]}
     value["relevant_documents"] = relevant
     for level in reversed(levels):
         value = {level: [value]}
