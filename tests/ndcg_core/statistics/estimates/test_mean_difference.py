@@ -208,6 +208,13 @@ def test_two_weighted_differences_by_hand() -> None:
     assert relative_weights([1, 3], 2) == pytest.approx([0.5, 1.5])
 
 
+def test_weighted_differences_that_do_not_vary_have_no_deviation() -> None:
+    assert 0.2 - 0.1 != 0.5 - 0.4
+    of = compute_moments([0.2 - 0.1, 0.5 - 0.4], [1, 9])
+    assert of.mean == pytest.approx(0.1)
+    assert of.deviation == 0
+
+
 # ---- against a margin
 
 

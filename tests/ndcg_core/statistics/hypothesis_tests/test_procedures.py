@@ -13,7 +13,7 @@ from scipy import stats
 
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
 from ndcg_core.statistics.hypothesis_tests.procedures import benjamini_hochberg
-from ndcg_core.statistics.verdicts.comparison import Column, check_guardrails, compare_family
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
 from tests.examples import examples
 from tests.ndcg_core.statistics.columns import around_mean, by_flips, column, compare, family
@@ -139,6 +139,19 @@ def test_simultaneous_intervals_by_all_patterns_of_signs(
         assert row.mde == pytest.approx(half + stats.t.ppf(0.8, n**2 / s2 - 1) * error)
 
 
+@pytest.mark.parametrize("size", [0.07, 0.1, 0.3])
+def test_no_simultaneous_interval_where_n_is_too_small(size: float) -> None:
+    def two(**settings: float) -> Comparison:
+        twice = [column([0.2 + size, 0.2 - size] * 3, 0.01, candidate=name) for name in "ab"]
+        return compare_family(twice, **settings)[0]  # type: ignore[arg-type]
+
+    found = two(alpha=0.02)  # 2 of 64 flips reach c^2 = n = 6: more than .02
+    assert found.simultaneous_low is found.simultaneous_high is None is not found.low
+    bonferroni = (stats.t.ppf(1 - 0.02 / 4, 5) + stats.t.ppf(0.8, 5)) * size / math.sqrt(5)
+    assert found.mde == pytest.approx(bonferroni)
+    assert two(alpha=0.05).simultaneous_low is not None
+
+
 def test_one_comparison_has_its_own_interval_and_detectable_effect() -> None:
     found = compare(around_mean(0.03), 0.01)
     assert (found.simultaneous_low, found.simultaneous_high) == (found.low, found.high)
@@ -152,6 +165,23 @@ def test_equivalence_comes_from_the_simultaneous_interval_at_one_minus_two_alpha
     for effect, words in ((narrow.simultaneous_high + 1e-6, True), (narrow.simultaneous_high - 1e-6, False)):
         found = compare_family([dataclasses.replace(each, smallest_effect=effect) for each in columns])[0]
         assert (found.conclusion is Verdict.EQUIVALENT) == words
+
+
+def test_a_weighted_comparison_by_hand() -> None:
+    given: dict[str, Any] = {"query_ids": ["b", "c", "a"], "baseline_values": [0.2, 0.5, 0.8]}
+    found = compare([0.2, -0.1, 0.0], weights=[1, 5, 2], **given)
+    assert found.difference == pytest.approx((0.2 - 0.5) / 8)
+    assert found.unweighted_difference == pytest.approx(0.1 / 3)
+    assert found.baseline_mean == pytest.approx((0.2 + 2.5 + 1.6) / 8)
+    assert found.effective_queries == pytest.approx(8**2 / (1 + 25 + 4))
+    # v = w / (8 / 3); v (d + .0375) = .0890625, -.1171875, .028125; S2 = 4.21875, S3 = 7.06641, B = 1.48535
+    error = math.sqrt((0.0890625**2 + 0.1171875**2 + 0.028125**2) * 4.21875 / (3 * 1.48535)) / math.sqrt(3)
+    reach = stats.t.ppf(0.975, 8**2 / 30 - 1) * error
+    assert (found.low, found.high) == pytest.approx((-0.0375 - reach, -0.0375 + reach), abs=1e-5)
+    assert "without weights the difference is +0.0333" in found.notes
+    plain = compare([0.2, -0.1, 0.0], **given)
+    assert (plain.baseline_mean, plain.effective_queries, plain.unweighted_difference) == (0.5, None, None)
+    assert compare([0.2], weights=[3], baseline_values=[0.4]).baseline_mean == 0.4
 
 
 # ---- comparisons with weights: by hand, and against all patterns of signs

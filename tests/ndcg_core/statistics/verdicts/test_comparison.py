@@ -157,6 +157,14 @@ def test_fewer_differing_queries_than_could_reach_alpha_are_not_testable(alpha: 
     assert too_few.verdict == f"not testable ({least - 1} differing queries)"
 
 
+def test_constant_differences_that_miss_alpha_have_no_effect_to_state() -> None:
+    steady = column([0.1] * 6, "steady")
+    noisy = [column(differing(40, seed, shift=0), f"system {seed}") for seed in range(9)]
+    comparison = compare_family([steady, *noisy])[0]
+    assert comparison.verdict == "undecided (zero variance)"
+    assert comparison.mde is None
+
+
 @pytest.mark.parametrize(
     ("scale", "text"), [(1, "0.162"), (0.1, "0.016"), (0.01, "0.002"), (0.001, "0.00016"), (0.00001, "0.0000016")]
 )
