@@ -346,6 +346,8 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.booleans(), st.integers(0, 2), st.integers(1, 3), st.integers(-1, 12))
+@example([("q0", f"d{at}", score) for at, score in enumerate((3.0, 2.0, 1.0, 1 - 1.5e-6, 1 - 3e-6))], True, 0, 3, -1)
+@example([("q0", f"d{at}", score) for at, score in enumerate((3.0, 2.0, 1e-40, 0.999997e-40, 1e-41))], True, 0, 3, -1)
 def test_columns_are_reduced_by_the_compiled_pass_as_the_definition_says(
     rows: list[tuple[str, str, float]], in_order: bool, cut: int, depth: int, wrong: int
 ) -> None:

@@ -139,12 +139,6 @@ def test_a_hit_without_a_title_is_no_hole() -> None:
     assert [row[1] for row in rows(found)] == ["a", "b", "c"]
 
 
-def test_titles_change_no_digest() -> None:
-    with serving(always(TWO)) as server:
-        digests = {pulled(server, {"q": "x"}, results={"title": title}).digest for title in ("name", None)}
-    assert len(digests) == 1
-
-
 def test_a_query_that_finds_nothing_is_empty_and_not_failed() -> None:
     with serving(lambda asked: Said({"hits": []} if asked.text == "text 1" else TWO)) as server:
         found = pulled(server)
