@@ -138,7 +138,7 @@ def call(stage, context, part):
     return None if stage is stages.PUBLISH else stage.perform(context, part)
 with open_run(read_config(Path(argv[1]), []), at=datetime.fromisoformat(argv[2]), force="force" in argv) as run:
     perform_remaining_stages(run, call)
-print(run.bundle)
+print("\\n", run.bundle, sep="")  # after the progress that DuckDB prints where Python is started with -c
 """
 
 
@@ -297,7 +297,7 @@ def measure_nights(folder: Path, case: Case, given: argparse.Namespace) -> list[
         os.link(rankings[file], tonight)
         cost = timed(night(config, number, *options), folder, given.room, given.seconds)
         first = first or cost
-        bundle = Path(cost.printed.strip())
+        bundle = Path(cost.printed.splitlines()[-1])
         kept = {key: json.loads((bundle / "bundle.json").read_text())[key] for key in ("outcome", "content_key")}
         found.append((json.dumps(kept, sort_keys=True), (bundle / "query_scores.parquet").read_bytes()))
         ratio = f"{cost.cores / first.cores:5.2f} of the processor time"

@@ -250,7 +250,7 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
             yield f"{files[0]}: {command.name} takes what compare writes → {how}"
         option = "--deviation" if is_number(extra[0]) else "--scores"
         yield f"{extra[0]}: is no option → {program} {option} {shlex.join(args)}"
-    least = re.search(r" equal to (\d+)", message)
+    least = re.search(r"(?: equal to |>=)(\d+)", message)  # typer from 0.29 on, and before
     for option, after in zip(args, [*args[1:], ""], strict=False):
         name, equals, value = option.partition("=")
         text = value if equals else after
@@ -260,7 +260,7 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
                 yield f"{name} {text}: must be at least {least[1]} → {program} {how}"
             if " valid int" in message and not re.fullmatch(r"[+-]?\d+", text):
                 yield f"{name} {text!r}: must be a whole number"
-            if " valid number" in message and not is_number(text):
+            if re.search(" valid (number|float)", message) and not is_number(text):
                 hint = f"; say {name} {guess_positive_number(text)}" if guess_positive_number(text) else ""
                 yield f"{name} {text!r}: must be a number{hint}"
     yield f"{command.name}: {shorten(message, LONGEST_COMPLAINT)} → {program} --help"

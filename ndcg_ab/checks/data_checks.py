@@ -80,7 +80,7 @@ def check_tables(
     findings += check_spellings(engine, metrics, judgments, rankings)
     misspelt = {finding.system for finding in findings if finding.code == "id_spelling" and finding.severity == "error"}
     findings += check_judged_results(engine, rankings, misspelt)
-    findings += check_odd_documents(judgments, rankings)
+    findings += check_odd_documents(engine, metrics)
     findings += unanswered_note(findings, metrics)
     findings += run_extension_checks(engine, evaluation)
     if any(finding.severity == "error" for finding in findings):

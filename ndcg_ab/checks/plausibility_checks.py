@@ -8,8 +8,6 @@ from itertools import combinations
 from math import sqrt
 from statistics import median
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.checks.findings import MOST, make_finding
@@ -20,63 +18,55 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import rank_rule
 from ndcg_ab.sources import Pulled
-from ndcg_ab.sources.tables.document_rules import codes_of, first_rows
 from ndcg_ab.sources.tables.on_disk import read_batches
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import format_number
 
-SAMPLE = 200_000  # rows of a ranking that are checked
 PLACEHOLDERS = ("none", "nan", "null", "no_result", "n/a", "")
 LEAST_OWN, OWN_SHARE = 3, 0.1  # queries that return themselves first
 LEAST_QUERIES, MOST_QUERIES = 10, 0.5  # queries that one unjudged document is in
+QUERIES = 300  # judged queries that are checked
+PLACES = 20  # ranks of each ranking that are checked
 
 
-def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> Iterator[Finding]:
+def check_odd_documents(engine: Engine, metrics: Sequence[Metric]) -> Iterator[Finding]:
     """Yield findings on systems that return placeholders, or for many queries the query's own document first.
 
     A placeholder is an unjudged document whose id is a word such as ``null``, or the only unjudged document that most
-    queries return. The own document of a query has the id of the query, and no judgment. Judgments and rankings on a
-    cluster are not checked.
+    queries return. The own document of a query has the id of the query, and no judgment. The first `PLACES` ranks of
+    the first `QUERIES` judged queries are checked, by the rank rule of the first metric.
     """
-    if judgments.remote_table:
-        return
-    judged = pc.unique(judgments.table["doc_id"])
-    for name, pulled in rankings.items():
-        if pulled.remote_table:
-            continue
-        rows = next(read_batches(pulled.loaded_rows, ["query_id", "doc_id", "score", "rank"])).slice(0, SAMPLE)
+    judged = engine.read("query", ("query_id",), where={"is_judged": True}, order="query_id")["query_id"]
+    chosen = judged.slice(0, QUERIES).to_pylist()
+    where = {"rank_rule": rank_rule(metrics[0]), "query_id": chosen, "rank": list(range(1, PLACES + 1))}
+    results = engine.read("ranked_doc", ("system_id", "query_id", "doc_id", "rank"), where=where)
+    for system in sorted(pc.unique(results["system_id"]).to_pylist()):
+        rows = results.filter(pc.equal(results["system_id"], system))
         queries = len(pc.unique(rows["query_id"]))
-        counts = pc.value_counts(rows["doc_id"]).flatten()
-        words = pc.is_in(pc.utf8_lower(counts[0]), value_set=pa.array(PLACEHOLDERS))
-        often = pc.greater(counts[1], max(MOST_QUERIES * queries, LEAST_QUERIES - 1))
-        often_ids = drop_judged(counts[0].filter(often), judged)
-        odd_ids = drop_judged(counts[0].filter(words), judged)
-        if len(often_ids) == 1:  # several are what a popular ranking returns
-            odd_ids = pc.unique(pa.concat_arrays([odd_ids, often_ids]))
-        if texts := odd_ids.to_pylist():
-            count = pc.sum(counts[1].filter(pc.is_in(counts[0], value_set=odd_ids))).as_py()
-            message = f"system {name}: {count} results look like placeholders (such as document {texts[0]!r})"
-            yield make_finding("placeholder_document", message, count, name, examples=document_examples(texts))
-        is_own = pc.equal(rows["query_id"].cast(pa.string()), rows["doc_id"])
-        if (pc.sum(is_own).as_py() or 0) < LEAST_OWN:
-            continue
-        zeros = np.zeros(rows.num_rows, dtype=np.int64)
-        first = rows.take(first_rows(rows, codes_of(rows["query_id"]), zeros, zeros == 0))
-        own_rows = first.filter(pc.equal(first["query_id"].cast(pa.string()), first["doc_id"]))
-        own_ids = drop_judged(own_rows["doc_id"].combine_chunks(), judged).to_pylist()
-        if len(own_ids) >= max(LEAST_OWN, OWN_SHARE * queries):
-            message = f"system {name}: {queries_text(len(own_ids))} of {queries:,} return themselves first, unjudged"
-            message += f" (such as {own_ids[0]!r}): leave them out with --own drop (documents: {{own: drop}})"
-            yield make_finding("own_document", message, len(own_ids), name, examples=document_examples(own_ids))
+        counts = Counter(rows["doc_id"].to_pylist())
+        most = max(MOST_QUERIES * queries, LEAST_QUERIES - 1)
+        often = drop_judged(engine, [doc_id for doc_id, count in counts.items() if count > most])
+        odd = set(drop_judged(engine, [doc_id for doc_id in counts if doc_id.lower() in PLACEHOLDERS]))
+        if len(often) == 1:  # several are what a popular ranking returns
+            odd.update(often)
+        if odd:
+            examples = sorted(odd)
+            count = sum(counts[doc_id] for doc_id in odd)
+            message = f"system {system}: {count} results look like placeholders (such as document {examples[0]!r})"
+            yield make_finding("placeholder_document", message, count, system, examples=document_examples(examples))
+        is_own = pc.and_(pc.equal(rows["rank"], 1), pc.equal(rows["query_id"], rows["doc_id"]))
+        own = sorted(drop_judged(engine, rows.filter(is_own)["doc_id"].to_pylist()))
+        if len(own) >= max(LEAST_OWN, OWN_SHARE * queries):
+            message = f"system {system}: {queries_text(len(own))} of {queries:,} return themselves first, unjudged"
+            message += f" (such as {own[0]!r}): leave them out with --own drop (documents: {{own: drop}})"
+            yield make_finding("own_document", message, len(own), system, examples=document_examples(own))
 
 
-def drop_judged(doc_ids: pa.Array, judged: pa.Array) -> pa.Array:
-    """Return the document ids that are not judged, in order.
-
-    judged: the ids of all judged documents, without repetitions.
-    """
-    known = judged.filter(pc.is_in(judged, value_set=doc_ids))
-    return doc_ids.filter(pc.invert(pc.is_in(doc_ids, value_set=known)))
+def drop_judged(engine: Engine, doc_ids: Sequence[str]) -> list[str]:
+    """Return the document ids that no query has a judgment of, in order."""
+    rows = engine.rows("judgment", ("doc_id",), where={"doc_id": doc_ids}) if doc_ids else []
+    judged = {doc_id for (doc_id,) in rows}
+    return [doc_id for doc_id in doc_ids if doc_id not in judged]
 
 
 def document_examples(doc_ids: Sequence[str]) -> tuple[str, ...]:
@@ -84,8 +74,6 @@ def document_examples(doc_ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"document {each!r}" for each in doc_ids[:MOST])
 
 
-QUERIES = 300  # judged queries that are checked
-PLACES = 20  # ranks of each ranking that are checked
 MOST_GRADES = 10  # more distinct grades are no scale that could be reversed
 FEWEST_QUERIES = 8  # queries with two different grades among the first ranks, for every system
 REVERSED = -0.2  # mean concordance below which grades may be reversed

@@ -32,8 +32,8 @@ RANKING_CODES: Mapping[str, Code] = {
         "If queries are documents of the collection, leave them out: `--own drop` (`documents: {own: drop}`).",
     ),
     "placeholder_document": warning(
-        "A ranking has documents that are no documents: an id such as None, nan, null or NO_RESULT, or one unjudged"
-        " id in most of the queries (at least in ten).",
+        "The first 20 ranks have documents that are no documents: an id such as None, nan, null or NO_RESULT, or one"
+        " unjudged id in most of the queries (at least in ten).",
         "Leave these rows out where the ranking is made: a query without results has no row.",
     ),
     # ---- ranks and scores

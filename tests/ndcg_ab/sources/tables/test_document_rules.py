@@ -183,13 +183,21 @@ def test_nothing_but_own_documents() -> None:
 
 @pytest.mark.first_case
 @pytest.mark.parametrize(
-    ("added", "count"),
-    [({"None": 0.1}, 12), ({"NaN": 0.1}, 12), ({"filler": 0.1}, 12), ({"x": 0.1, "y": 0.2}, 0), ({}, 0)],
+    ("metric", "added", "count"),
+    [
+        ("ndcg@10", {"None": 0.1}, 12),
+        ("ndcg@10", {"NaN": 0.1}, 12),
+        ("ndcg@10", {"filler": 0.1}, 12),
+        ("ndcg@1", {"filler": 0.1}, 0),  # at a rank that the metric does not use
+        ("ndcg@10", {"x": 0.1, "y": 0.2}, 0),
+        ("ndcg@10", {}, 0),
+    ],
 )
-def test_placeholders(added: dict[str, float], count: int) -> None:
+def test_placeholders(metric: str, added: dict[str, float], count: int) -> None:
     judged = {str(at): {"a": 1} for at in range(12)}
     ranking = {query: {"a": 1.0, f"u{query}": 0.5} | added for query in judged}
-    result = ndcg_ab.compare(judged, {"old": ranking, "new": {query: {"a": 2.0} for query in judged}}, resamples=100)
+    systems = {"old": ranking, "new": {query: {"a": 2.0} for query in judged}}
+    result = ndcg_ab.compare(judged, systems, metrics=metric, resamples=100)
     found = [(each.system, each.count) for each in result._outcome.findings if each.code == "placeholder_document"]
     assert found == [("old", count)] * bool(count)
 
