@@ -19,7 +19,6 @@ from ndcg_ab.sources import RANKING, Pulled
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.files.file import form_remarks
 from ndcg_ab.sources.tables.on_disk import (
-    TableOnDisk,
     content_digest,
     count_nulls,
     read_batches,
@@ -356,10 +355,6 @@ def is_copy(table: Any, other: Any) -> bool:
 
 def same_rows(table: Any, other: Any, columns: Sequence[str]) -> bool:
     """Return whether two tables have equal rows in the given columns, in any order."""
-    kinds = pa.schema([RANKING.schema.field(name) for name in columns])
-    if isinstance(table, TableOnDisk) or isinstance(other, TableOnDisk):
-        first, second = (content_digest(each, kinds, columns).digest() for each in (table, other))
-        return first == second
-    keys = [(name, "ascending") for name in columns]
-    first, second = (each.select(columns).cast(kinds).sort_by(keys) for each in (table, other))
-    return bool(first.equals(second))
+    schema = pa.schema([RANKING.schema.field(name) for name in columns])
+    first, second = (content_digest(each, schema).digest() for each in (table, other))
+    return first == second

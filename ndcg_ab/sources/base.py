@@ -365,14 +365,14 @@ class Pulled:
 
     @property
     def digest(self) -> str:
-        """The first 32 hex digits of the SHA-256 of the content, which do not depend on row order or file format.
+        """A digest of the content, 32 hex digits, which does not depend on row order or file format.
 
         The ids of failed queries are included, so that a failed query differs from one without results. The digest of a
         remote table is computed on the cluster.
         """
         if self.remote_table:
             return self.remote_table.digest
-        digest = content_digest(self.table, self.layout.schema, self.layout.order)
+        digest = content_digest(self.table, self.layout.schema)
         if self.failed:
             digest.update(json.dumps(["failed", *sorted(self.failed)]).encode())
         return digest.hexdigest()[:32]

@@ -138,7 +138,7 @@ def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
         rule = "costs are columns of a table, and dictionaries have none: give a table"
         raise InputError(f"{described.display_name}: {rule}")
     fields = (QUERY_ID, *(Field(name, pa.float64(), blank=UNKNOWN) for name in names))
-    layout = Layout(COSTS, fields, order=("query_id",))
+    layout = Layout(COSTS, fields)
     return layout, filter_mapped_columns(described, lambda field: field in layout.schema.names)
 
 

@@ -36,7 +36,7 @@ SCORE = Layout("value", (*IDS, VALUE, HASH))
 ONE_SYSTEM = Layout("value", (*IDS[1:], VALUE, HASH))
 KEY = ["system_id", "metric", "query_id", "is_mean"]
 # is_mean: it is the tool's own mean over queries
-PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())), order=tuple(KEY))
+PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())))
 READINGS = {**FORMATS, "pytrec_eval": numbers_by_query.SCORES_READING}  # that have no columns
 Read = Callable[[Layout, Mapping[str, str]], pa.Table]  # of a layout and field -> column
 Locate = Callable[[Mapping[str, str]], str]  # field -> value: returns the location of the value, for messages

@@ -25,7 +25,7 @@ LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of
 ATTRIBUTE_SCHEMA = pa.schema([("query_id", pa.string()), ("attribute", pa.string()), ("value", pa.string())])
 # Ids alone: a column of a table, or a text with one on each line. The SQL knows them by another name than that of the
 # column whose texts engines number.
-INTENDED = Layout("intended query", (QUERY_ID,), ("query_id",))
+INTENDED = Layout("intended query", (QUERY_ID,))
 UNSEEN = dataclasses.replace(INTENDED, kind="careful query")
 INTENDED_SCHEMA = pa.schema([("intended_id", pa.string())])
 

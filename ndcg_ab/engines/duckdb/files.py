@@ -173,22 +173,6 @@ def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
 # ---- files of others
 
 
-def read_sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a Parquet file in sorted order, in batches.
-
-    columns: names of the columns to read.
-    by: names of the columns to sort by. Texts are compared by their bytes. Equal rows keep the order of the file.
-    memory: the memory limit, with the folder for data that does not fit.
-    Raises InputError if the disk has no room to sort the rows.
-    """
-    names = ", ".join(f'"{column}"' for column in columns)
-    order = ", ".join([*(f'"{column}"' for column in by), "file_row_number"])
-    text = f"select {names} from read_parquet($path, file_row_number = true) order by {order}"
-    config = duckdb_settings(memory, None, share=SORTING)
-    with duckdb.connect(config=config) as connection, name_file_in_errors(None, memory):
-        yield from connection.sql(text, params={"path": str(path)}).to_arrow_reader(thresholds.READ_ROWS)
-
-
 def query_database_file(path: Path, query: str, memory: Memory | None = None) -> Generator[Any, None, None]:
     """Run a query on a user's DuckDB file, and yield first the schema of the result, then its record batches.
 

@@ -38,11 +38,10 @@ UBI = Layout(
         )
         for name, other in DEFAULTS.items()
     ),
-    order=("action_name",),
 )
 OTHERS = {"place": "position", "shown": "impressions", "clicked": "clicks"}  # field of whole numbers -> its other name
 WHOLE = tuple(Field(name, pa.int64(), other=other) for name, other in OTHERS.items())
-COUNTS = Layout("event", (Field("query"), Field("document", other="doc_id"), *WHOLE), order=("query", "document"))
+COUNTS = Layout("event", (Field("query"), Field("document", other="doc_id"), *WHOLE))
 EVENTS = pa.schema(
     (name, pa.int64() if name in OTHERS else pa.string())
     for name in ("text", "doc_id", "place", "search_id", "client", "shown", "clicked")

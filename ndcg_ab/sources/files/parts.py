@@ -232,7 +232,7 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
         return None
     locations = tuple(location for location, _, _ in marks)
     parts = [[format_by_name(Path(location)), values, mark] for location, values, mark in marks]
-    kind = [layout.kind, layout.order, layout.words, *([field.name, str(field.type)] for field in layout.fields)]
+    kind = [layout.kind, layout.words, *([field.name, str(field.type)] for field in layout.fields)]
     how = [READING, program, pa.__version__, kind, described.format, described.columns, described.parts]
     text = json.dumps([how, parts], sort_keys=True)
     return Content(hashlib.sha256(text.encode()).hexdigest()[:32], locations)

@@ -53,7 +53,7 @@ def layout_of_columns(names: Iterable[str]) -> Layout:
     """Return the layout of a judgment table that has the columns `names`."""
     there = set(names)
     fields = tuple(field for field in JUDGED.fields if field.name in there)
-    return JUDGMENT if len(fields) == len(JUDGMENT.fields) else Layout(JUDGED.kind, fields, order=JUDGED.order)
+    return JUDGMENT if len(fields) == len(JUDGMENT.fields) else Layout(JUDGED.kind, fields)
 
 
 def pull_judgment_source(

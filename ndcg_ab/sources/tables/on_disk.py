@@ -3,23 +3,29 @@
 The digest of a table does not depend on the order of the rows, nor on whether the table is in memory or in a file.
 """
 
+import functools
 import hashlib
-import io
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pacsv
 
 from ndcg_ab import thresholds
 from ndcg_ab.memory import Memory
 
 GROUP = 1 << 17  # rows that are compressed, and read again, together
 AT_ONCE = 1 << 16  # rows that are looked at together
+HASHED = 1 << 14  # rows that are hashed together: what they need stays in the processor's cache
+ODD = np.uint64(0x9E3779B97F4A7C15)  # an odd number has an inverse modulo 2**64
+INVERSE = np.uint64(pow(int(ODD), -1, 2**64))
+
+Hashes = npt.NDArray[np.uint64]
 
 
 class TableOnDisk:
@@ -185,64 +191,73 @@ def select_queries(table: Any, query_ids: Iterable[str]) -> pa.Table:
     return pa.concat_tables(batches)
 
 
-def content_digest(table: Any, schema: pa.Schema, order: Sequence[str]) -> "hashlib._Hash":
-    """Return the SHA-256 hash object of the rows of a table, written as CSV and sorted by the columns `order`."""
-    file = DigestingFile()
-    with pacsv.CSVWriter(pa.PythonFile(file, mode="w"), schema) as writer:
-        for rows in ordered_batches(table, schema, order):
-            writer.write_table(rows)
-    return file.hash
+def content_digest(table: Any, schema: pa.Schema) -> "hashlib._Hash":
+    """Return a SHA-256 hash object of the rows of a table, whose value does not depend on the order of the rows.
+
+    It has hashed the names of the columns, the number of rows, and the sum and the exclusive or of `hash_rows`.
+    """
+    total, mixed = 0, 0
+    for batch in read_batches(table, schema.names):
+        rows = batch.unify_dictionaries()
+        for start in range(0, len(rows), HASHED):
+            hashes = hash_rows(rows.slice(start, HASHED), schema)
+            total = (total + int(hashes.sum())) % 2**64
+            mixed ^= int(np.bitwise_xor.reduce(hashes))
+    return hashlib.sha256(repr([schema.names, table.num_rows, total, mixed]).encode())
 
 
-def ordered_batches(table: Any, schema: pa.Schema, order: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the rows of a table in batches, sorted by the columns `order`, without a second copy of a large table."""
-    if isinstance(table, TableOnDisk):
-        from ndcg_ab.engines.duckdb.files import read_sorted_rows  # DuckDB is loaded only for tables beyond memory
-
-        by = [name for name in order if name in schema.names and table.null_count(name) < table.num_rows]
-        rows = read_sorted_rows(table.path, schema.names, by, table.memory)
-        yield from (pa.Table.from_batches([batch]).cast(schema) for batch in rows)
-        return
-    whole = {name: whole_column(table[name]) for name in schema.names}
-    keys = {name: sort_keys(column) for name in order if (column := whole.get(name)) is not None}
-    indices = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-    for start in range(0, len(indices), AT_ONCE):
-        these = indices.slice(start, AT_ONCE)
-        columns = {
-            field.name: pa.nulls(len(these), field.type)
-            if (column := whole[field.name]) is None
-            else column.take(these).cast(field.type)
-            for field in schema
-        }
-        yield pa.table(columns, schema=schema)
+def hash_rows(rows: pa.Table, schema: pa.Schema) -> Hashes:
+    """Return a 64-bit hash of each row, from the columns of the schema."""
+    hashes = np.zeros(len(rows), np.uint64)
+    for field in schema:
+        hashes = mix_bits(hashes + hash_values(rows[field.name].combine_chunks(), field.type))
+    return hashes
 
 
-class DigestingFile(io.RawIOBase):
-    """A file object that hashes what is written to it and stores nothing."""
+def mix_bits(values: Hashes) -> Hashes:
+    """Return a 64-bit number for each number, of which about half of the bits change with any bit of the given number.
 
-    def __init__(self) -> None:
-        self.hash = hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self.hash.update(content)
-        return len(content)
+    Source: SplitMix64 (Steele, Lea and Flood 2014, Fast splittable pseudorandom number generators).
+    """
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
 
 
-def whole_column(column: pa.ChunkedArray) -> pa.Array | None:
-    """Return a column as one array, or None if all values are null."""
-    if column.null_count == len(column) and len(column):
-        return None
+def hash_values(column: pa.Array, kind: pa.DataType) -> Hashes:
+    """Return a 64-bit hash of each value of a column after its conversion to a type; all nulls have the same hash."""
     if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        column = column.dictionary_decode()
+    if pa.types.is_string(kind):
+        hashes = hash_texts(column.cast(pa.large_string()))
+    elif pa.types.is_floating(kind):
+        hashes = (column.cast(kind).fill_null(0).to_numpy(zero_copy_only=False) + 0.0).view(np.uint64)  # -0.0 is 0.0
+    else:
+        hashes = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64)
+    return np.where(column.is_valid().to_numpy(zero_copy_only=False), hashes, ODD) if column.null_count else hashes
 
 
-def sort_keys(column: pa.Array) -> pa.Array:
-    """Return keys that sort like a text column: its texts or, if it is dictionary-encoded, the ranks of its texts."""
-    if not pa.types.is_dictionary(column.type):
-        return column
-    order = pc.rank(column.dictionary, tiebreaker="dense").cast(pa.int32())
-    return order.take(column.indices)
+def hash_texts(texts: pa.Array) -> Hashes:
+    """Return for each text its length plus the sum of byte * ODD**index over its bytes, modulo 2**64.
+
+    texts: of type ``large_string``. The sums are differences of one running sum over the bytes of all texts.
+    """
+    _, all_offsets, content = texts.buffers()
+    offsets = np.frombuffer(all_offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    text_bytes = np.frombuffer(content or b"", np.uint8)[offsets[0] : offsets[-1]]
+    offsets = offsets - offsets[0]
+    size = 1 << len(text_bytes).bit_length()
+    running = np.zeros(len(text_bytes) + 1, np.uint64)
+    np.cumsum(text_bytes * powers(ODD, size)[: len(text_bytes)], out=running[1:])
+    sums = (running[offsets[1:]] - running[offsets[:-1]]) * powers(INVERSE, size)[offsets[:-1]]
+    hashes: Hashes = sums + np.diff(offsets).astype(np.uint64)
+    return hashes
+
+
+@functools.lru_cache(maxsize=8)
+def powers(base: np.uint64, count: int) -> Hashes:
+    """Return base**0, base**1, … modulo 2**64, `count` of them."""
+    factors = np.full(count, base, np.uint64)
+    factors[0] = 1
+    products: Hashes = np.cumprod(factors, dtype=np.uint64)
+    return products

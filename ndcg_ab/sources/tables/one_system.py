@@ -19,7 +19,7 @@ from ndcg_ab.sources.tables.on_disk import read_batches
 from ndcg_ab.sources.tables.schema import RANKING, Field, Layout, names_text
 
 SYSTEM_ID = Field("system_id", required=False, blank="")
-SYSTEM = Layout("system", (SYSTEM_ID,), order=("system_id",))
+SYSTEM = Layout("system", (SYSTEM_ID,))
 WITH_SYSTEM = Layout(RANKING.kind, (*RANKING.fields, SYSTEM_ID))
 Make = Callable[[FileSource, Path], Source]  # makes the source of a description
 

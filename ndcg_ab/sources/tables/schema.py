@@ -74,15 +74,12 @@ class Layout:
         The word for a row in messages, such as ``judgment`` or ``ranking``.
     fields : tuple of Field
         The columns.
-    order : tuple of str
-        The columns by which rows are sorted before the content is hashed.
     words : tuple of (str, float)
         For judgments with grades in words, each word and its number.
     """
 
     kind: str
     fields: tuple[Field, ...]
-    order: tuple[str, ...] = ("query_id", "doc_id")
     words: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -181,7 +178,7 @@ def names_text(columns: Sequence[str]) -> str:
 QUERY_ID, DOC_ID = Field("query_id"), Field("doc_id")
 JUDGMENT = Layout("judgment", (QUERY_ID, DOC_ID, Field("grade", pa.float64())))
 OF_JUDGES = tuple(Field(name, required=False, blank="") for name in ("judge", "source"))  # which a file may have
-JUDGED = Layout(JUDGMENT.kind, (*JUDGMENT.fields, *OF_JUDGES), ("query_id", "doc_id", "judge", "source"))
+JUDGED = Layout(JUDGMENT.kind, (*JUDGMENT.fields, *OF_JUDGES))
 SINGLE_JUDGMENT = Layout(JUDGMENT.kind, (*JUDGED.fields, Field("file")))
 SCORE, RANK = Field("score", pa.float64(), required=False), Field("rank", pa.int64(), required=False)
 RANKING = Layout("ranking", (QUERY_ID, DOC_ID, SCORE, RANK))

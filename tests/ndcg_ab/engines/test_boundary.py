@@ -111,9 +111,10 @@ def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pyte
 
 
 def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of rankings the rows of the queries that are recomputed, and of those that the page shows."""
+    """Of rankings the rows of the queries that are recomputed, checked for placeholders, or shown on the page."""
     monkeypatch.setattr(concluding, "SHOWN_QUERIES", 3)
     monkeypatch.setattr("ndcg_ab.scoring.parity.SAMPLE", 2)
+    monkeypatch.setattr("ndcg_ab.checks.plausibility_checks.QUERIES", 2)
     cluster = Cluster()
     without = {"resamples": 100, "bounds": False}
     page = page_of(performed(tmp_path, monkeypatch, cluster, metrics=METRICS, statistics=without))
@@ -121,7 +122,8 @@ def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     results = 2 * 20 * 10
     assert 0 < given["ranking"] <= results / 20 * 2
     assert 0 < given["graded_doc"] <= len(METRICS) * results / 20 * 3
-    assert not {"ranked_doc", "query_dcg", "dcg_by_rank", "pulled_ranking", ""} & given.keys()
+    assert 0 < given["ranked_doc"] <= results / 20 * 2
+    assert not {"query_dcg", "dcg_by_rank", "pulled_ranking", ""} & given.keys()
     assert len(set(page.rankings["query_id"].to_pylist())) == 3
 
 

@@ -14,6 +14,7 @@ from ndcg_ab.sources.files.records import records_table, table_rows
 from ndcg_ab.sources.forms.numbers_by_query import read_numbers
 from ndcg_ab.sources.tables.columns import table_if_clean
 from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, read_in_memory, table_of_plain_dictionaries
+from ndcg_ab.sources.tables.on_disk import content_digest
 from tests.examples import examples
 
 IDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=4)
@@ -52,6 +53,36 @@ def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: 
     assert [where for where, _ in placed] == [f"t, row {number}" for number in range(1, len(rows) + 1)]
     read = read_in_memory(in_memory_file("t", table), RANKING, names)
     assert rows_of(read) == rows_of(records_table(iter(placed), RANKING))
+
+
+VALUES = (
+    st.text("aé\0", max_size=3),
+    st.none() | st.sampled_from([0.0, 0.5, 1.0]),
+    st.none() | st.integers(0, 2),
+)
+FEW_ROWS = st.lists(st.tuples(*VALUES), max_size=4)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(rows=FEW_ROWS, others=FEW_ROWS, data=st.data())
+def test_digests_are_equal_for_equal_rows_in_any_order(rows: list[Any], others: list[Any], data: st.DataObject) -> None:
+    schema = pa.schema([("text", pa.string()), ("score", pa.float64()), ("rank", pa.int64())])
+
+    def digest_of(rows: list[Any]) -> str:
+        table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+        if data.draw(st.booleans()):
+            table = pa.concat_tables([table.slice(0, 1), table.slice(1)])
+            table = table.set_column(0, "text", table["text"].dictionary_encode())
+        return content_digest(table, schema).hexdigest()
+
+    assert digest_of(rows) == digest_of(data.draw(st.permutations(rows)))
+    assert (digest_of(rows) == digest_of(others)) == (sorted(map(str, rows)) == sorted(map(str, others)))
+
+
+def test_a_digest_stays_the_same_in_later_versions() -> None:
+    for zero in (0.0, -0.0):
+        table = pa.table({"doc_id": ["d1", "", None], "grade": [1.0, zero, None]})
+        assert content_digest(table, table.schema).hexdigest()[:32] == "23f457412bf64496089d7343a9410da0"
 
 
 def test_no_configuration_can_hold_data() -> None:
