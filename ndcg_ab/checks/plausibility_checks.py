@@ -1,7 +1,7 @@
 """Find implausible input: placeholders for documents, reversed grades, queries that belong together."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations

@@ -135,9 +135,9 @@ def test_a_remedy_works(command: str, tmp_path: Path, monkeypatch: pytest.Monkey
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("time.monotonic", lambda: 0.0)  # on a busy machine commands print their progress
     found = invoke(shlex.split(command))
-    said = found.stderr.replace(program_name(), "ndcg-ab")
+    said = re.sub(r"(?m)^ *\d+\.\d s  .*\n", "", found.stderr)  # a busy machine's steps
+    said = said.replace(program_name(), "ndcg-ab")
     if not CASES[command]:
         assert (found.exit_code, said) == (0, "")
         return
