@@ -1,7 +1,8 @@
 """Determine how unjudged results affect comparisons (docs/labels.md, "Unjudged results")."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -111,10 +112,13 @@ def add_unjudged(
         if results is not None and metric in by_name
     }
 
+    expect = cache(SystemPair.expected_differences)  # a metric may be compared in two families
+
     def make_unjudged(row: Comparison) -> Unjudged:
         key = (row.metric, row.candidate)
         share = not_drawn.get(key, 0.0) / sampling.largest_scale()
-        return estimate_unjudged_effect(evaluation, by_pair[key], row, pairs.get(key), share, is_complete=is_complete)
+        column, pair = by_pair[key], pairs.get(key)
+        return estimate_unjudged_effect(evaluation, column, row, pair, expect, share, is_complete=is_complete)
 
     return [replace(row, unjudged=make_unjudged(row)) if row.family in (*MAIN, GATE) else row for row in compared]
 
@@ -132,6 +136,7 @@ def estimate_unjudged_effect(
     column: Column,
     row: Comparison,
     pair: SystemPair | None,
+    expect: Callable[[SystemPair, float, float], tuple[NDArray[np.float64], NDArray[np.float64]]],
     not_drawn: float,
     *,
     is_complete: bool,
@@ -140,6 +145,7 @@ def estimate_unjudged_effect(
 
     column: the paired differences of the comparison.
     pair: the results of the two systems; None if the metric has no expected value over unknown grades.
+    expect: `SystemPair.expected_differences`.
     not_drawn: how much the mean difference may change because of log queries that were not drawn, in units of
         `column.largest_loss`; 0 if there are no such queries.
     is_complete: True if unjudged results are declared not relevant.
@@ -159,7 +165,7 @@ def estimate_unjudged_effect(
         differences, variances = values, np.zeros(len(values))
         if pair is not None and documents:
             factors = (1 / factor, factor) if side == CANDIDATE else (factor, 1 / factor)
-            differences, variances = pair.expected_differences(*factors)
+            differences, variances = expect(pair, *factors)
         return differences + (-each if side == CANDIDATE else each), variances
 
     factor, state = find_tipping(column, row, settings.label_factor, assume)
