@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab import __version__
@@ -135,7 +136,9 @@ class Bundle:
         about["configuration"] = json.dumps(without_plain_secrets(encode(self.evaluation)))
         inputs = without_plain_secrets(self.inputs)
         database.add_evaluation(past, about, inputs, self.outcome, self.ordinal, self.since_last)
-        database.add_query_scores(past, papq.read_table(self.folder / SCORES), self.ordinal)
+        scores = papq.read_table(self.folder / SCORES)
+        ordinals = pa.array([self.ordinal] * scores.num_rows, pa.int64())
+        past.append("query_score", scores.add_column(0, "ordinal", ordinals))
         database.enter_reruns(past, read_reruns(self.folder), self.ordinal)
 
     def copy_for_rerun(self) -> "Bundle":

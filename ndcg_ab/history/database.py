@@ -303,14 +303,6 @@ def add_evaluation(
         history.append(name, records_table(rows, RECORDS[name], ordinal=ordinal))
 
 
-def add_query_scores(history: GrowingDatabase, scores: pa.Table, ordinal: int) -> None:
-    """Add the per-query values of one evaluation to the history.
-
-    scores: one row per (system_id, query_id, metric).
-    """
-    history.append("query_score", scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, pa.int64())))
-
-
 def enter_reruns(history: GrowingDatabase, times: Sequence[str], ordinal: int) -> None:
     """Add the later runs that reused an evaluation to the history; those already recorded are skipped.
 

@@ -9,7 +9,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.failed_nights import FailedNight
-from ndcg_ab.history.timeline import EvaluatedNight, Timeline, is_drop
+from ndcg_ab.history.timeline import EvaluatedNight, Timeline, shown_direction
 from ndcg_ab.results.codec import encode, json_text, records_table
 
 DAYS = re.compile(r"([1-9]\d{0,4})d")
@@ -33,7 +33,8 @@ class Drop:
     moved : dict
         Cause (ranking, judgments, queries) -> part of the change of the mean; empty if unknown.
     better_in : int or None
-        Number of the first later evaluation in which the system was shown to have improved; None if there is none.
+        Number of the first later evaluation in which the system is shown to have improved, unless the gain is shown to
+        be smaller than the smallest effect; None if there is none.
     acknowledged : str or None
         Time at which a person acknowledged the drop, or None.
     note : str or None
@@ -133,7 +134,6 @@ def is_since(began: str, since: datetime) -> bool:
 
 def drops_of_night(nights: tuple[EvaluatedNight, ...], index: int) -> list[Drop]:
     night = nights[index]
-    at, note = night.acknowledged or (None, None)
     return [
         Drop(
             night.ordinal,
@@ -143,8 +143,7 @@ def drops_of_night(nights: tuple[EvaluatedNight, ...], index: int) -> list[Drop]
             night.changed,
             night.moved.get(name, {}),
             next((later.ordinal for later in nights[index + 1 :] if name in later.improved), None),
-            at,
-            note,
+            *(night.acknowledged or ()),
         )
         for name in night.dropped
     ]
@@ -174,7 +173,7 @@ def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> 
         columns = ("candidate", "conclusion", "size")
         where: dict[str, str | int] = {"ordinal": ordinal, "family": SINCE_LAST}
         rows = past.rows("comparison", columns, where=where, order="candidate, metric")
-        dropped = list(dict.fromkeys(system for system, *facts in rows if is_drop(*facts)))
+        dropped = list(dict.fromkeys(system for system, *facts in rows if shown_direction(*facts) < 0))
         if not dropped:
             raise InputError(f"--acknowledge {ordinal}: nothing dropped in evaluation {ordinal}")
         row = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "note": note}

@@ -19,6 +19,7 @@ from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.measures.external_metric import match_metric
 from ndcg_core.statistics.over_time import CAUSES
+from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
 
@@ -76,8 +77,11 @@ class EvaluatedNight:
 
     @property
     def improved(self) -> list[str]:
-        """The systems whose ranking was shown to be better than in the previous evaluation."""
-        return [name for name, test in self.since_last.items() if test.conclusion is Verdict.IMPROVED]
+        """The systems whose ranking is shown to be better than in the previous evaluation.
+
+        A gain that is shown to be smaller than the smallest effect does not count.
+        """
+        return [name for name, test in self.since_last.items() if test.direction > 0]
 
     @property
     def dropped(self) -> list[str]:
@@ -85,7 +89,7 @@ class EvaluatedNight:
 
         A loss that is shown to be smaller than the smallest effect is no drop.
         """
-        return [name for name, test in self.since_last.items() if test.is_drop]
+        return [name for name, test in self.since_last.items() if test.direction < 0]
 
 
 class ReusedNight(NamedTuple):
@@ -156,15 +160,23 @@ class PastComparison(NamedTuple):
         The verdict.
     verdict : str
         The verdict in words; empty for a system compared with itself.
-    is_drop : bool
-        For a system compared with itself: True if it regressed, and the loss is not shown to be smaller than the
-        smallest effect.
+    direction : int
+        For a system compared with itself: the result of `shown_direction`.
+    is_reversible : bool
+        Whether unjudged results could reverse the verdict, or what they could do is unknown. False for a system
+        compared with itself, and for costs.
     """
 
     difference: float | None
     conclusion: Verdict
     verdict: str = ""
-    is_drop: bool = False
+    direction: int = 0
+    is_reversible: bool = False
+
+    @property
+    def marked_verdict(self) -> Verdict:
+        """The verdict whose mark is shown: a guardrail that holds, and that unjudged results could turn, is open."""
+        return Verdict.MAY_BE_WORSE if self.conclusion.holds_margin and self.is_reversible else self.conclusion
 
 
 def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) -> Timeline:
@@ -263,7 +275,9 @@ def read_decisions(nights: dict[int, EvaluatedNight], metric: str, tables: Growi
     fields = ("ordinal", "candidate", "difference", "conclusion", "size")
     key = {"metric": metric, "family": SINCE_LAST}
     for ordinal, system, difference, *facts in tables.rows("comparison", fields, where=key, order="ordinal, candidate"):
-        nights[ordinal].since_last[system] = PastComparison(difference, Verdict(facts[0]), is_drop=is_drop(*facts))
+        nights[ordinal].since_last[system] = PastComparison(
+            difference, Verdict(facts[0]), direction=shown_direction(*facts)
+        )
     for ordinal, system, *parts in tables.rows("moved", ("ordinal", "system_id", *CAUSES), where={"metric": metric}):
         if None not in parts:
             nights[ordinal].moved[system] = dict(zip(CAUSES, parts, strict=True))
@@ -282,24 +296,26 @@ def read_values(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingD
         nights[row["ordinal"]].values[row["system_id"]] = row["mean"]
         if row["conclusion"] is not None:  # of a guardrail
             conclusion = Verdict(row["conclusion"])
-            compared = PastComparison(row["difference"], conclusion, conclusion.words)
-            nights[row["ordinal"]].compared[row["system_id"]] = compared
+            past = PastComparison(row["difference"], conclusion, conclusion.words)
+            nights[row["ordinal"]].compared[row["system_id"]] = past
     for row in database.read_timeline_rows(tables).to_pylist():
         if row["metric"] == metric:
             night, system = nights[row["ordinal"]], row["system_id"]
             night.values[system] = row["mean"]
             if row["verdict"] is not None:
-                night.compared[system] = PastComparison(row["difference"], Verdict(row["conclusion"]), row["verdict"])
+                past = PastComparison(row["difference"], Verdict(row["conclusion"]), row["verdict"])
+                state = State(row["unjudged_state"] or State.UNKNOWN)
+                night.compared[system] = past._replace(is_reversible=state.is_undecided)
 
 
-def is_drop(conclusion: str, size: str | None) -> bool:
-    """Return whether a comparison of a system with itself in the previous evaluation shows a drop.
+def shown_direction(conclusion: str, size: str | None) -> int:
+    """Return the direction of a system's change since the previous evaluation: -1 for a drop, 1 for an improvement.
 
-    It does if the system regressed, and the loss is not shown to be smaller than the smallest effect.
+    Return 0 if no change is shown, or if the change is shown to be smaller than the smallest effect.
     conclusion: a value of `Verdict`.
-    size: a value of `Size`, the loss compared with the smallest effect; None if this is unknown.
+    size: a value of `Size`, the change compared with the smallest effect; None if this is unknown.
     """
-    return conclusion == Verdict.REGRESSED and size != Size.SMALLER_THAN
+    return 0 if size == Size.SMALLER_THAN else Verdict(conclusion).direction
 
 
 def failure_text(gate: str, systems: str | None) -> str:

@@ -3,8 +3,8 @@
 -- reads:  comparison, evaluation, system_summary
 -- params: -
 -- kind:   query
--- began: start of the evaluation. difference, low, high, verdict, conclusion: the comparison over all queries; null for
--- the baseline, and if the system is not compared.
+-- began: start of the evaluation. difference, verdict, conclusion, unjudged_state: the comparison over all queries; null
+-- for the baseline, and if the system is not compared. unjudged_state: null, too, if it was not computed.
 select
     system_summary.ordinal,
     evaluation.began,
@@ -12,10 +12,9 @@ select
     system_summary.metric,
     system_summary.mean,
     comparison.difference,
-    comparison.low,
-    comparison.high,
     comparison.verdict,
     comparison.conclusion,
+    comparison.unjudged_state,
 from system_summary
 inner join evaluation on system_summary.ordinal = evaluation.ordinal
 left join comparison

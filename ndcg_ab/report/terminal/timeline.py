@@ -234,7 +234,7 @@ def format_legend(timeline: Timeline, *, wide: bool) -> str:
 
     wide: True to leave out the marks of decisions, because the decisions are printed in words.
     """
-    conclusions = {found.conclusion for each in timeline.evaluations for found in each.compared.values()}
+    conclusions = {found.marked_verdict for each in timeline.evaluations for found in each.compared.values()}
     texts = [f"{sign} {found.words}" for found, sign in MARKS.items() if found in conclusions]
     if not wide:
         choices = {choice for each in timeline.evaluations for choice in each.decisions.values()}
@@ -280,7 +280,7 @@ def value_cell(night: EvaluatedNight, system: str, *, wide: bool) -> Text:
         return Text(text)
     conclusion, choice = None, night.decisions.get(system)
     if compared := night.compared.get(system):
-        conclusion = compared.conclusion
+        conclusion = compared.marked_verdict
         text += f" {signed(compared.difference)}" if wide else ""
     marked = Text(f"{text}  ")
     if conclusion in MARKS:

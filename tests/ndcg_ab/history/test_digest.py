@@ -10,7 +10,7 @@ import pytest
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.history.digest import Digest, digest_json, make_digest, parse_since
-from ndcg_ab.history.timeline import EvaluatedNight, PastComparison, Timeline
+from ndcg_ab.history.timeline import EvaluatedNight, PastComparison, Timeline, shown_direction
 from ndcg_ab.report.terminal.timeline import print_digest
 from ndcg_ab.trackers.mlflow.values import common_tags
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -18,8 +18,9 @@ from tests.ndcg_ab.history.test_timeline import command, night, reused, shifted
 from tests.printing import print_to_text
 from tests.small_evaluation import small, undrawn
 
-DROPPED = {"new": PastComparison(-0.2, Verdict.REGRESSED, is_drop=True)}
-BETTER = {"new": PastComparison(0.2, Verdict.IMPROVED)}
+DROPPED = {"new": PastComparison(-0.2, Verdict.REGRESSED, direction=-1)}
+BETTER = {"new": PastComparison(0.2, Verdict.IMPROVED, direction=shown_direction("improved", None))}
+LITTLE = {"new": PastComparison(0.01, Verdict.IMPROVED, direction=shown_direction("improved", "smaller_than"))}
 MOVED = {"new": {"ranking": -0.21, "judgments": 0.01, "queries": 0.0}}
 FAILED = {"gate": "failed", "failures": ("no regression (new)",)}
 
@@ -68,6 +69,7 @@ def test_what_dropped_since_then_with_its_cause() -> None:
         (("2026-11-05T08:00:00+00:00", None), {}, 6, False, False),
         (None, BETTER, 3, True, False),
         (None, BETTER, 6, False, False),
+        (None, LITTLE, 3, True, True),  # a gain that does not matter makes no loss good that does
     ],
 )
 def test_a_drop_is_open_until_it_is_acknowledged_or_made_good(

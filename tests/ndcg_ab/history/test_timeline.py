@@ -14,12 +14,13 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history import timeline as timelines
+from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.history.digest import make_digest
 from ndcg_ab.history.published import mark_published
 from ndcg_ab.history.timeline import EvaluatedNight, PastComparison, ReusedNight, Timeline, read_timeline, timeline_json
 from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inputs, print_timeline
 from ndcg_ab.results.codec import records_table
-from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.decisions import Choice, can_be_reversed
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.commands import invoke
 from tests.paths import ROOT
@@ -97,6 +98,15 @@ def test_no_number_breaks_however_many_systems_there_are(count: int, width: int)
         assert text.count(f" {value:.4f}") == 2
 
 
+@pytest.mark.parametrize(("is_reversible", "mark"), [(False, "✓"), (True, "?")])
+def test_a_guardrail_has_the_mark_of_the_screen(is_reversible: bool, mark: str) -> None:
+    compared = {"new": PastComparison(0.01, Verdict.NOT_WORSE, is_reversible=is_reversible)}
+    one = EvaluatedNight(1, "k", "2026-11-20T02:00:00+00:00", "old", None, {"old": 0.5, "new": 0.51}, compared)
+    lines = printed(Timeline("n", "rr@10", ("old", "new"), (one,)), 80)
+    assert any(f"0.5100 {mark}" in line for line in lines)
+    assert any(line.startswith(f"{mark} ") for line in lines), "the legend has no other mark"
+
+
 def test_what_changed_is_named(evaluation: Evaluation) -> None:
     found = read_timeline(evaluation, None, None)
     assert [each.changed for each in found.evaluations] == [
@@ -110,6 +120,11 @@ def test_what_changed_is_named(evaluation: Evaluation) -> None:
     assert [each.pending for each in found.evaluations] == [True, False, True, True, True, True]
     assert [each.gate for each in found.evaluations][:3] == ["passed", "passed", "failed"]
     assert found.systems == ("old", "new", LONG)
+    rows = read_bundle(evaluation.output_directory / found.evaluations[-1].key).outcome.main
+    past = found.evaluations[-1].compared
+    assert {row.candidate: can_be_reversed(row) for row in rows if row.metric == found.metric} == {
+        name: each.is_reversible for name, each in past.items()
+    }
 
 
 @pytest.mark.parametrize("width", [80, 200])
