@@ -10,7 +10,7 @@ from ndcg_ab.report.answer import choices_by_candidate, format_decisions, format
 from ndcg_ab.report.markdown import escape_text, format_decision_note, format_note
 from ndcg_ab.report.over_time import change_mark
 from ndcg_ab.report.sections import leading_costs
-from ndcg_ab.report.words import format_marked, system_rows
+from ndcg_ab.report.words import deciding_interval, format_marked, system_rows
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome
@@ -208,6 +208,7 @@ def parent_values(bundle: Bundle) -> dict[str, float]:
 def system_values(bundle: Bundle, name: str) -> dict[str, float]:
     """Return the MLflow metrics of a system's run, as name -> value, such as ndcg_at_10 or difference/ndcg_at_10.
 
+    difference_low/… and difference_high/… of a metric are the ends of the interval that is shown beside the decision.
     moved_ranking/…, moved_judgments/… and moved_queries/… are the parts of the change since the previous evaluation
     that are due to new rankings, new judgments and new queries. Unknown values are left out.
     """
@@ -221,8 +222,9 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
     for test in outcome.main:
         if test.candidate == name:
             key = metric_name(test.metric)
-            values |= {f"difference/{key}": test.difference, f"difference_low/{key}": test.low}
-            values |= {f"difference_high/{key}": test.high, f"p_adjusted/{key}": test.p_adjusted}
+            low, high = deciding_interval(test) or (None, None)
+            values |= {f"difference/{key}": test.difference, f"difference_low/{key}": low}
+            values |= {f"difference_high/{key}": high, f"p_adjusted/{key}": test.p_adjusted}
     for cost in outcome.costs.values if outcome.costs else ():
         if cost.system_id == name:
             values[f"{cost.cost}_{cost.statistic}"] = cost.value

@@ -13,6 +13,7 @@ import pytest
 
 from ndcg_ab.history.bundle import Bundle, read_bundle
 from ndcg_ab.history.published import add_rerun
+from ndcg_ab.report.words import deciding_interval
 from ndcg_ab.results.change_records import RankingChanges
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.trackers.mlflow import values
@@ -62,6 +63,14 @@ def test_the_share_of_judged_results_is_that_of_the_first_metric_of_its_depth(bu
     rows = (first, dataclasses.replace(first, metric="rr@2", judged=0.9))
     found = dataclasses.replace(bundle, outcome=dataclasses.replace(bundle.outcome, systems=rows))
     assert values.system_values(found, first.system_id)["judged_at_2"] == 0.5
+
+
+def test_the_interval_is_the_one_beside_the_decision(bundle: Bundle) -> None:
+    row = dataclasses.replace(bundle.outcome.main[0], simultaneous_low=-0.75, simultaneous_high=0.5)
+    assert (row.low, row.high) != (-0.75, 0.5)
+    found = dataclasses.replace(bundle, outcome=dataclasses.replace(bundle.outcome, comparisons=(row,)))
+    logged = values.system_values(found, row.candidate)
+    assert (logged["difference_low/ndcg_at_2"], logged["difference_high/ndcg_at_2"]) == deciding_interval(row)
 
 
 def test_the_best_candidate_is_that_of_the_first_metric() -> None:
