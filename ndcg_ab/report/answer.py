@@ -30,11 +30,12 @@ from ndcg_ab.results.decisions import (
     SLICE_REGRESSION,
     UNANSWERED,
     Choice,
+    can_be_reversed,
 )
 from ndcg_ab.results.ledger import SCORED_GATE
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, SECONDARY
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SECONDARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 JUDGE = "ndcg-ab judge-next"
@@ -232,6 +233,17 @@ def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[
             else:
                 lines[index] = lines[index]._replace(more=(*lines[index].more, line))
     return sorted(lines, key=lambda each: (each.severity != "error", each.code not in OVERTURNING))
+
+
+def metric_to_judge(outcome: Outcome) -> list[str]:
+    """Return the metric for which `ndcg-ab judge-next` settles a decision, if it is not the first one; else [].
+
+    It is the first metric with a deciding verdict that unjudged results could turn by a known factor.
+    """
+    rows = [row for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS, GATE) and can_be_reversed(row)]
+    turned = [row.metric for row in rows if row.unjudged and row.unjudged.tipping_factor]
+    named = [row.name for row in outcome.metrics if row.name in turned and "unjudged=condense" not in row.name]
+    return [] if outcome.metrics[0].name in named else named[:1]
 
 
 BEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.position)

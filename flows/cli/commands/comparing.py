@@ -95,12 +95,11 @@ def compare(
     if markdown:
         output.write("markdown", lambda: written)
     if output.is_shown:
-        from ndcg_ab.report.answer import JUDGE
+        from ndcg_ab.report.answer import JUDGE, metric_to_judge
         from ndcg_ab.report.terminal.screen import print_outcome
 
-        inputs = repeat_options(
-            options | {"metric": (options["metric"] or [])[:1]}, parameter_types("metric", *OF_JUDGE_NEXT)
-        )
+        metric = metric_to_judge(outcome) or (options["metric"] or [])[:1]
+        inputs = repeat_options(options | {"metric": metric}, parameter_types("metric", *OF_JUDGE_NEXT))
         remedies = {JUDGE: f"{JUDGE} {inputs}"} if inputs else {}
         output.show(print_outcome, outcome, details=details, explain=explain, remedies=remedies)
     output.print_written_files()

@@ -117,7 +117,7 @@ def run(
     with Progress(quiet) as say:
         from ndcg_ab.config.environment import prepare_environment
         from ndcg_ab.history.bundle import read_bundle
-        from ndcg_ab.report.answer import JUDGE
+        from ndcg_ab.report.answer import JUDGE, metric_to_judge
         from ndcg_ab.report.doubts import SET_EFFECT
         from ndcg_ab.report.terminal.screen import print_run
         from ndcg_ab.trackers import refuse_unknown_tracker, tracker_label, tracker_libraries
@@ -135,7 +135,8 @@ def run(
     output.write("json", done.outcome.to_json)
     if output.is_shown:
         bundle, name = read_bundle(done.bundle), shlex.quote(str(config))
-        inputs = repeat_options({"files": [str(config)], "at": options["at"], "set": settings}, ("at", "set"))
+        judged = {"files": [str(config)], "metric": metric_to_judge(bundle.outcome), "set": settings}
+        inputs = repeat_options(options | judged, ("metric", "at", "set"))
         remedies = {JUDGE: f"{JUDGE} {inputs}", SET_EFFECT: "--set statistics.smallest_effect=0.01"}
         print_safely(print_run, done, bundle, tracker, details=details, explain=explain, remedies=remedies)
         for words, command in (("history", f"history {name}"), ("again", f"run {name} --force")) if details else ():

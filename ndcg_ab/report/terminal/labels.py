@@ -95,7 +95,7 @@ def format_standing(row: Comparison) -> str:
     """Return the state of a comparison: ``new against old, ndcg@10: improved; turns if unjudged results are …``."""
     head = f"{row.candidate} against {row.baseline}, {row.metric}: {row.verdict}"
     if measured_state(row).is_undecided:
-        return f"{head}; more queries settle it sooner than more grades."
+        return f"{head}; open by queries: grades alone may not settle it."
     if row.unjudged is None or (row.unjudged.tipping_factor is None and not can_be_reversed(row)):
         return f"{head}; no unjudged results turn it that are up to 5 times as good, or as bad, as judged ones."
     return f"{head}; {describe_tipping(row)}."

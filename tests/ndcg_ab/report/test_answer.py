@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.report.answer import Candidate, format_reasons, make_answer
+from ndcg_ab.report.answer import Candidate, format_reasons, make_answer, metric_to_judge
 from ndcg_ab.report.markdown import comparison_table, format_comment, format_note
 from ndcg_ab.report.notebook import format_outcome_html, format_printed
 from ndcg_ab.report.page.data import PageData
@@ -18,12 +18,16 @@ from ndcg_ab.report.terminal.screen import print_answer_and_gates
 from ndcg_ab.report.words import comparison_mark, deciding_interval, open_labels_mark
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Finding, Outcome
+from ndcg_core.statistics.verdicts.record import Unjudged
+from ndcg_core.statistics.verdicts.state import State
+from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.examples import examples
-from tests.ndcg_ab.report.terminal.test_screen import few, outcome, printed, random_comparison
+from tests.ndcg_ab.report.terminal.test_screen import TURNED, few, outcome, printed, random_comparison
 
 __all__ = ["outcome"]  # the fixture
 
 OUTCOMES = examples(12)
+STANDS, UNKNOWN = Unjudged(9, State.BETTER, 1.2), Unjudged(0, State.UNKNOWN, 1.2)
 
 
 def by_chance(outcome: Outcome, rng: np.random.Generator) -> Outcome:
@@ -113,3 +117,26 @@ def place_of_decision(told: str, found: Candidate) -> int:
     names = rf"(?<![\w-]){re.escape(found.name)}(?![\w-])|{re.escape(found.name[:8])}\S*…"
     match = re.search(names, told)
     return match.start() if match else -1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("first", "second", "family", "judged"),
+    [
+        (TURNED, TURNED, "guardrails", []),  # the first metric is what is judged for anyway
+        (STANDS, TURNED, "guardrails", [1]),
+        (STANDS, TURNED, "primary", [1]),
+        (STANDS, TURNED, "secondary", []),  # which decides nothing
+        (STANDS, UNKNOWN, "guardrails", []),  # whose effect judge-next does not know either
+        (STANDS, STANDS, "guardrails", []),
+    ],
+)
+def test_judge_next_is_about_a_metric_that_unjudged_results_turn(
+    outcome: Outcome, first: Unjudged, second: Unjudged, family: str, judged: list[int]
+) -> None:
+    names = [metric.name for metric in outcome.metrics[:2]]
+    row = dataclasses.replace(outcome.main[0], conclusion=Verdict.IMPROVED, size=None, family="primary")
+    one = dataclasses.replace(row, metric=names[0], unjudged=first)
+    two = dataclasses.replace(row, metric=names[1], unjudged=second, family=family)
+    found = dataclasses.replace(outcome, metrics=outcome.metrics[:2], comparisons=(one, two))
+    assert metric_to_judge(found) == [names[at] for at in judged]
