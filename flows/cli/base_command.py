@@ -240,6 +240,8 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
     if extra:
         rest = [each for each in args if each not in extra]
         files = [each for each in args if Path(each).is_file()]
+        for kind in ("ranking", "judgments") if command.name == "clicks" else ():
+            rest = ["EVENTS" if can_only_be(kind, each, "events") else each for each in rest]
         if "--scores" not in options:
             metric = ["--metric", extra[0]] if "@" in extra[0] and "--metric" in options else []
             yield f"{extra[0]}: is more than {command.name} takes → {program} {shlex.join([*metric, *rest])}".rstrip()

@@ -77,6 +77,8 @@ CASES = {  # a command beside the example's files -> what its message says; what
     "check c.yaml judgments.qrels": "goes without a configuration, which names files → ndcg-ab check c.yaml",
     "judgments judgments.qrels two.qrels old.run": "old.run: is the only ranking; at least 2 systems are needed; add",
     "power 0.1": "→ ndcg-ab power --deviation 0.1",
+    "clicks old.run new.run": "new.run: is more than clicks takes → ndcg-ab clicks EVENTS",
+    "clicks judgments.qrels clicks.csv --floor 3": "→ ndcg-ab clicks EVENTS --floor 3",
     "clicks queries.tsv": "say --columns action_name=COLUMN",
     "run nothing.yaml": "→ ndcg-ab init JUDGMENTS BASELINE CANDIDATE --force --output-file nothing.yaml",
     "compare zero.qrels old.run new.run": "zero.qrels: no query can be scored",
@@ -105,7 +107,7 @@ CASES = {  # a command beside the example's files -> what its message says; what
 
 
 # What is not run of a remedy: values to fill in, files of the reader, an evaluation that has to be made first.
-UNREADY = ("JUDGMENTS", "BASELINE", " E", "scores.csv", "events", " run ", "history")
+UNREADY = ("JUDGMENTS", "BASELINE", " E", "EVENTS", "scores.csv", "events", " run ", "history")
 
 
 @pytest.mark.parametrize("command", ["compare few.qrels 'new a.run' old.run --metric ndcg@5", "run c.yaml"])
