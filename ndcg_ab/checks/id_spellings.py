@@ -322,8 +322,9 @@ def respell_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], fie
     reading = pulled.source.reading_of(path, pulled.layout)
     if reading.format in LINES and UNICODE_FORMS.issuperset(spellings):
         work = f'print(*map(f, {lines}), sep="", end="")'
-    elif reading.format == "trec" and not any(
-        map(is_broken, respell_all(frozenset[str]().union(*ids.values()), spellings).values())
+    elif reading.format == "trec" and not any(  # in a TREC line no id is empty, has white space or begins with #
+        text.split() != [text] or text.startswith("#")
+        for text in respell_all(frozenset[str]().union(*ids.values()), spellings).values()
     ):
         index = reading.names.index(field)
         fields = ("f(p[0])", "*p[1:]") if index == 0 else (f"*p[:{index}]", f"f(p[{index}])", f"*p[{index + 1}:]")
@@ -333,8 +334,3 @@ def respell_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], fie
     modules = sorted({"fileinput", *re.findall(r"\b(html|re|unicodedata|urllib\.parse)\.", expression)})
     script = f"import {', '.join(modules)}; {function}; {work}"
     return filter_command(path, f"python3 -c {shlex.quote(script)}", number)
-
-
-def is_broken(text: str) -> bool:
-    """Return whether an id cannot stand in a TREC line: it is empty, has white space or begins with #."""
-    return text.split() != [text] or text.startswith("#")

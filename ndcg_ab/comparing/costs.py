@@ -210,20 +210,20 @@ def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tail
     If the interval has no upper bound, the result is the smallest number of queries with which it can have one.
     Otherwise the result is the number with which the interval would end at the margin: with its upper bound if the
     estimate is within the margin, else with its lower bound. The distance of a bound from the estimate is assumed to
-    fall as 1 / sqrt(number). The result is None if more than a million queries are needed, if the estimate equals the
-    margin, if the lower bound is missing, or if failed requests leave the guardrail open.
+    fall as 1 / sqrt(number). The result is None if the number is not above the present one or above a million, if the
+    estimate equals the margin, if the lower bound is missing, or if failed requests leave the guardrail open.
     """
     least = 2 if statistic.share is None else least_queries(statistic.share, tails.high)
     if row.has_unknown_upper_bound and (row.bound == AT_LEAST or least <= row.queries):
         return None
     if row.high is None or row.difference is None or row.margin is None:
-        return least
+        return least if least > row.queries else None
     room = row.margin - row.difference
     end = row.high if room > 0 else row.low
     if room == 0 or end is None:
         return None
     needed = row.queries * ((end - row.difference) / room) ** 2
-    return max(least, math.ceil(needed)) if needed <= MOST else None
+    return max(least, math.ceil(needed)) if row.queries < needed <= MOST else None
 
 
 def finite_or_none(end: float) -> float | None:

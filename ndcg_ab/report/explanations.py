@@ -306,7 +306,7 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
         if sentence := advise_more_queries(row, words.query_kind(outcome)):
             yield f"{'Gate, ' * (row.family == GATE)}{row.metric}: {sentence}."
     for cost in leading_costs(outcome.costs, candidate):
-        if cost.can_be_decided:
+        if cost.queries_needed:
             yield f"{cost.metric}: ask about {cost.queries_needed:,} queries; they need no judgments."
         elif cost.has_unknown_upper_bound:
             yield f"{cost.metric}: find out why {requests_text(cost.failed)} failed, and measure again."

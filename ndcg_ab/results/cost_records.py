@@ -89,7 +89,7 @@ class CostDifference:
     conclusion : Verdict or None
         For a guardrail not_worse, may_be_worse, or worse (by more than the margin); None without one.
     queries_needed : int or None
-        Number of queries that would decide an undecided guardrail, if known.
+        Number of queries that would decide an undecided guardrail, above `queries`; None if unknown.
     bound : str or None
         "at_least" if failed requests of the candidate make the difference a lower bound, "at_most" if those of the
         baseline make it an upper bound, else None.
@@ -154,11 +154,6 @@ class CostDifference:
                 return ""
 
     @property
-    def can_be_decided(self) -> bool:
-        """Whether the guardrail is undecided, and a known larger number of queries would decide it."""
-        return self.conclusion is Verdict.MAY_BE_WORSE and (self.queries_needed or 0) > self.queries
-
-    @property
     def has_unknown_upper_bound(self) -> bool:
         """Whether failed requests of the candidate may have made the upper bound of the interval unknown."""
         return self.failed > 0 and self.high is None
@@ -170,7 +165,7 @@ class CostDifference:
         For an undecided guardrail the text adds the number of queries needed. If failed requests make the upper bound
         unknown, it adds the number of failed requests.
         """
-        more = f", {queries_text(self.queries)}, about {self.queries_needed:,} needed" if self.can_be_decided else ""
+        more = f", {queries_text(self.queries)}, about {self.queries_needed:,} needed" if self.queries_needed else ""
         if self.has_unknown_upper_bound:
             more += f", {requests_text(self.failed)} failed"
         return f"{f'{self.metric} {self.verdict}'.strip()}: {self.numbers}{more}"

@@ -249,9 +249,8 @@ def make_plans(
     }
     for option, (value, why) in left_out.items():
         if value:
-            raise InputError(
-                Setting(option), f": {why} of ", Setting("--scores"), "; leave it out with ", Setting("--deviation")
-            )
+            remedy = "; leave it out with "
+            raise InputError(Setting(option), f": {why} of ", Setting("--scores"), remedy, Setting("--deviation"))
     assert deviation is not None
     if not 0 <= deviation <= LARGEST:
         refuse("--deviation", f"{deviation:g}", f"from 0 to {LARGEST:g}, in the metric's unit, such as 0.1")

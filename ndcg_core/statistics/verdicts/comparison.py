@@ -132,7 +132,7 @@ def compare_family(
     for at, (pairs, moments) in enumerate(zip(paired, all_moments, strict=True)):
         facts = _make_facts(pairs, moments, tests.get(at), len(testable), how)
         row = _make_comparison(pairs, facts, conclude(facts), how)
-        comparisons.append(replace(row, queries_needed=_queries_for_effect(facts, row.conclusion)))
+        comparisons.append(replace(row, queries_needed=_more_units(_queries_for_effect(facts, row.conclusion), facts)))
     return comparisons
 
 
@@ -207,6 +207,7 @@ def check_guardrails(
         facts = _make_facts(pairs, moments, test, 1, how)
         row = _make_comparison(pairs, facts, guardrails.guardrail_verdict(facts, bound), how)
         is_open = row.conclusion is Verdict.MAY_BE_WORSE
+        needed = guardrails.queries_to_decide(pairs, moments, margin, alpha) if is_open else None
         comparisons.append(
             replace(
                 row,
@@ -215,7 +216,7 @@ def check_guardrails(
                 bound_method=bound.method,
                 needed=bound.needed,
                 harm_p_adjusted=harm.p_adjusted,
-                queries_needed=guardrails.queries_to_decide(pairs, moments, margin, alpha) if is_open else None,
+                queries_needed=_more_units(needed, facts),
                 reach=harm.reaches.wide,
             )
         )
@@ -329,6 +330,11 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
     if facts.mde is None or facts.smallest_effect is None or facts.moments is None:
         return None
     return queries_to_detect(facts.moments, facts.mde, facts.smallest_effect, POWER)
+
+
+def _more_units(needed: int | None, facts: Facts) -> int | None:
+    """Return a needed number of units, or None if it is unknown or not above the present number."""
+    return needed if needed is not None and needed > facts.units else None
 
 
 def _describe_clusters(pairs: Paired) -> Clusters | None:

@@ -232,8 +232,8 @@ class Comparison:
     queries_needed : int or None
         Number of queries (or clusters) like those observed, >= 2, with which the deciding rule decides with 80 %
         probability: for an open guardrail that it holds (or is worse, if the measured loss is beyond the margin); for
-        an undecided comparison that a difference of smallest_effect is found. None otherwise, and if no number
-        suffices.
+        an undecided comparison that a difference of smallest_effect is found. None otherwise, if no number
+        suffices, and if the number is not above the present one.
     bounded_p_value : float or None
         For a difference that is shown the two-sided p-value of Gaffke's bound, in (0, 1], not adjusted, which allows
         for rare losses that the sample does not show. It decides over repeated evaluations (`over_time`), not here.

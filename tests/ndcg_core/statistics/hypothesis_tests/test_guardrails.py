@@ -170,6 +170,7 @@ def test_no_number_of_queries_shows_what_is_not_so() -> None:
     assert (found.conclusion, found.queries_needed) == (Verdict.MAY_BE_WORSE, 34)
     assert guard([0.0] * 40, 0.05).queries_needed is None, "an identical pair says what it needs"
     assert guard([-1.0, -0.9] * 2, 0.05).queries_needed == 6, "fewer cannot be tested"
+    assert guard([-0.8, -0.6, -0.6, -0.5, -0.3, 0.1], 0.05).queries_needed is None, "there are as many as t needs"
     mixed = [-0.1, 0.1] * 15
     plain, weighted = guard(mixed, 0.05), guard(mixed, 0.05, weights=[1.0] * 15 + [3.0] * 15)
     assert plain.queries_needed is not None and weighted.queries_needed is not None
