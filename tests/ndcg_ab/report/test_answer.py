@@ -121,22 +121,20 @@ def place_of_decision(told: str, found: Candidate) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("first", "second", "family", "judged"),
+    ("unjudged", "family", "is_judged"),
     [
-        (TURNED, TURNED, "guardrails", []),  # the first metric is what is judged for anyway
-        (STANDS, TURNED, "guardrails", [1]),
-        (STANDS, TURNED, "primary", [1]),
-        (STANDS, TURNED, "secondary", []),  # which decides nothing
-        (STANDS, UNKNOWN, "guardrails", []),  # whose effect judge-next does not know either
-        (STANDS, STANDS, "guardrails", []),
+        (TURNED, "guardrails", True),
+        (TURNED, "secondary", False),  # which decides nothing
+        (UNKNOWN, "primary", False),  # whose effect judge-next does not know either
+        (STANDS, "guardrails", False),
     ],
 )
 def test_judge_next_is_about_a_metric_that_unjudged_results_turn(
-    outcome: Outcome, first: Unjudged, second: Unjudged, family: str, judged: list[int]
+    outcome: Outcome, unjudged: Unjudged, family: str, is_judged: bool
 ) -> None:
-    names = [metric.name for metric in outcome.metrics[:2]]
-    row = dataclasses.replace(outcome.main[0], conclusion=Verdict.IMPROVED, size=None, family="primary")
-    one = dataclasses.replace(row, metric=names[0], unjudged=first)
-    two = dataclasses.replace(row, metric=names[1], unjudged=second, family=family)
-    found = dataclasses.replace(outcome, metrics=outcome.metrics[:2], comparisons=(one, two))
-    assert metric_to_judge(found) == [names[at] for at in judged]
+    one = dataclasses.replace(outcome.main[0], conclusion=Verdict.IMPROVED, size=None, family="primary")
+    two = dataclasses.replace(one, metric=outcome.metrics[1].name, unjudged=unjudged, family=family)
+    found = dataclasses.replace(outcome, comparisons=(dataclasses.replace(one, unjudged=STANDS), two))
+    assert metric_to_judge(found) == [two.metric] * is_judged
+    both = dataclasses.replace(outcome, comparisons=(dataclasses.replace(one, unjudged=TURNED), two))
+    assert metric_to_judge(both) == [], "the first metric is what is judged for anyway"
