@@ -3,8 +3,8 @@
 -- reads:  comparison, evaluation, system_summary
 -- params: -
 -- kind:   query
--- began: start of the evaluation. difference, verdict, conclusion, unjudged_state: the comparison over all queries; null
--- for the baseline, and if the system is not compared. unjudged_state: null, too, if it was not computed.
+-- began: start of the evaluation. difference, verdict, conclusion, unjudged_state: the comparison over all queries;
+-- null for the baseline, and if the system is not compared. unjudged_state: null, too, if it was not computed.
 select
     system_summary.ordinal,
     evaluation.began,
