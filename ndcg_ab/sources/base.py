@@ -98,6 +98,12 @@ class CostRequest:
     seed: int = 0
     all_cold: bool = False
 
+    @property
+    def order_text(self) -> str:
+        """The clause on the order of the requests: `` after 5 to warm up, queries in random order (seed 7)``."""
+        warm = f" after {self.warm_up} to warm up" if self.warm_up else ""
+        return f"{warm}, queries in random order (seed {self.seed})"
+
 
 @dataclasses.dataclass(frozen=True)
 class PullRequest:

@@ -39,11 +39,11 @@ from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import ExtensionSource, PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
-from ndcg_ab.deadlines import Countdown, Say
+from ndcg_ab.deadlines import Countdown
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import SOURCES, load_named, translate_foreign_errors
 from ndcg_ab.files import resolve_path
-from ndcg_ab.sources.base import Ask, PullRequest, PullResult, Source
+from ndcg_ab.sources.base import Ask, CostRequest, PullRequest, PullResult, Source
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 from ndcg_ab.sources.costs import CostRecord, shuffle_requests
 from ndcg_ab.sources.tables.in_memory import InMemorySource, is_readable
@@ -64,36 +64,25 @@ class Function(Source):
 
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         """Return the ranking that the function returns, with the time of each call if costs are recorded."""
-        record = CostRecord(pull.costs) if pull.costs else None
-        table = self.ranking(layout, pull.texts, record, pull.say)
-        if record is None:
-            return PullResult(table)
-        warm = f" after {record.request.warm_up} to warm up" if record.request.warm_up else ""
-        how = f"one call at a time{warm}, queries in random order (seed {record.request.seed})"
-        return PullResult(table, costs=record.table(how))
-
-    def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None, say: Say) -> pa.Table:
-        """Call the function and return its ranking; raise InputError if it fails or its results break a rule.
-
-        costs: receives the time of each call; None: calls are not timed. say: receives progress messages.
-        """
-        countdown = Countdown(f"{self.shown}: asking", len(queries), say)
+        record = CostRecord(pull.costs or CostRequest(()))
+        queries = pull.texts
+        countdown = Countdown(f"{self.shown}: asking", len(queries), pull.say)
         with self.load_function() as function, self.translate_errors():
-            if costs is not None:
-                entries = iter(self.time_calls(function, queries, costs, countdown))
-            elif self.described.per_query:
-                entries = (
-                    (query_id, self.time_call(function, query_id, text, countdown)[0])
-                    for query_id, text in queries.items()
-                )
+            if self.described.per_query:
+                entries = self.call_singly(function, queries, record, countdown)
             else:
                 entries = self.call_at_once(function, queries)
             rows = self.valid_rows(entries)
         if not rows:
             raise InputError(f"{self.shown} returned no document for any of {len(queries)} queries")
+        if pull.costs:
+            order = {query_id: index for index, query_id in enumerate(queries)}
+            rows.sort(key=lambda row: order[row[0]])
         query_ids, doc_ids, scores = zip(*rows, strict=True)
         ranks = pa.nulls(len(rows), pa.int64())
-        return pa.table([query_ids, doc_ids, scores, ranks], schema=layout.schema)
+        table = pa.table([query_ids, doc_ids, scores, ranks], schema=layout.schema)
+        costs = record.table(f"one call at a time{record.request.order_text}") if pull.costs else None
+        return PullResult(table, costs=costs)
 
     @contextlib.contextmanager
     def load_function(self) -> Iterator[Called]:
@@ -106,21 +95,24 @@ class Function(Source):
             where = f"{self.shown}, arguments"
             yield partial(function, **reveal_arguments(self.described.arguments, where, self.directory))
 
-    def time_calls(
+    def call_singly(
         self, function: Called, queries: Mapping[str, str], record: CostRecord, countdown: Countdown
-    ) -> list[Entry]:
-        """Call the function for each query and return (query_id, results) pairs in the order of `queries`.
+    ) -> Iterator[Entry]:
+        """Call the function for each query and yield (query_id, results).
 
-        The first calls warm up; after them, each query is called once, in random order. A call lasts until the iterator
-        that it returns, if any, is exhausted. record: receives the times. countdown: receives the progress. Raises
-        InputError if the function fails.
+        If costs are recorded, the first calls warm up; after them, each query is called once, in random order. record:
+        receives the times. countdown: receives the progress. Raises InputError if the function fails.
         """
-        order = shuffle_requests(list(queries), record.request.seed)
-        results: dict[str, Any] = {}
-        for index, query_id in enumerate([*order[: record.request.warm_up], *order]):
-            results[query_id], costs = self.time_call(function, query_id, queries[query_id], countdown)
-            record.add(query_id, costs, is_cold=index < min(record.request.warm_up, len(order)))
-        return [(query_id, results[query_id]) for query_id in queries]
+        order, request = list(queries), record.request
+        if request.names:
+            order = shuffle_requests(order, request.seed)
+        warm_up = order[: request.warm_up]
+        for index, query_id in enumerate([*warm_up, *order]):
+            results, costs = self.time_call(function, query_id, queries[query_id], countdown)
+            is_cold = index < len(warm_up)
+            record.add(query_id, costs, is_cold=is_cold)
+            if not is_cold:
+                yield query_id, results
 
     def time_call(
         self, function: Called, query_id: str, text: str, countdown: Countdown | None = None

@@ -8,7 +8,7 @@ module from 1. The schema has the text of a query in a separate table; collector
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from ndcg_ab.sources.files.file import refuse_unreadable_file
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
 from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
+from ndcg_ab.sources.tables.format_warnings import RemarkCounter
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import MOST_RANK, Field, Layout
 
@@ -49,6 +49,7 @@ EVENTS = pa.schema(
 TEXTS = ("text", "doc_id", "client")  # columns whose texts repeat
 IMPRESSION, CLICKS = "impression", ("click", "click_through")
 DEEPEST_RANK = BOUNDS["click log"].largest  # deeper ranks do not count: a model has a number for each rank
+BEYOND = f"beyond place {DEEPEST_RANK:,}"
 MOST_SHOWN = 10**12  # of one row: sums over millions of rows fit into 64 bits
 NEEDED = ("user_query", "object_id", "ordinal")  # of an impression or a click
 
@@ -158,9 +159,7 @@ class EventFilter:
         self.others = Counter[str]()
         self.used: set[str] = set()
         self.has_shown = self.has_clicked = False
-        self.lacking = self.deep = 0
-        self.examples: list[str] = []
-        self.deep_rows: list[dict[str, Any]] = []
+        self.lacking, self.deep = RemarkCounter("click_incomplete"), RemarkCounter("click_deep_place")
 
     def select(self, events: pa.Table) -> pa.Table:
         """Return the impressions and clicks of a piece in the columns of `EVENTS`, counting the events left out.
@@ -176,14 +175,10 @@ class EventFilter:
         self.used.update(pc.unique(action.filter(is_used)).to_pylist())
         has_texts = (pc.greater(pc.binary_length(events[name]), 0) for name in NEEDED[:2])
         is_whole = functools.reduce(pc.and_, has_texts, pc.greater_equal(events["ordinal"], 0))
-        lacking = events.filter(pc.and_(is_used, pc.invert(is_whole)))
-        self.lacking += lacking.num_rows
-        self.examples += map(incomplete_text, lacking.slice(0, MOST_EXAMPLES - len(self.examples)).to_pylist())
+        self.lacking.add_rows(events.filter(pc.and_(is_used, pc.invert(is_whole))), incomplete_text)
         is_kept = pc.and_(is_used, is_whole)
         is_deep = pc.greater_equal(events["ordinal"], DEEPEST_RANK)
-        deep = events.filter(pc.and_(is_kept, is_deep))
-        self.deep += deep.num_rows
-        self.deep_rows += deep.select(NEEDED).slice(0, MOST_EXAMPLES - len(self.deep_rows)).to_pylist()
+        self.deep.add_rows(events.filter(pc.and_(is_kept, is_deep)).select(NEEDED), values_text)
         is_kept = pc.and_(is_kept, pc.invert(is_deep))
         rows, is_shown_row, clicked = (each.filter(is_kept) for each in (events, is_shown, is_click))
         self.has_shown |= pc.any(is_shown_row).as_py() or False
@@ -207,7 +202,7 @@ class EventFilter:
         origin: the log, for messages. Raises InputError if no event is an impression, or none is a click.
         """
         actions = ", ".join(sorted({*self.others, *self.used})[:5])
-        lacking = f", {self.examples[0]}" if self.examples else ""
+        lacking = "".join(f", {example}" for example in self.lacking.examples[:1])
         if not self.has_shown:
             raise InputError(
                 f"{origin}: no event is an impression with {', '.join(NEEDED)} (actions: {actions}{lacking}): without"
@@ -224,11 +219,8 @@ class EventFilter:
             count = self.others.total()
             message = f"{count:,} events are neither impressions nor clicks, and count nothing: {names}"
             remarks_found.append(Remark("click_other_action", count, (), message))
-        if self.lacking:
-            events = f"{self.lacking:,} event{'s' * (self.lacking != 1)}"
-            message = f"{events} without the query's text, the document or the place: left out"
-            remarks_found.append(Remark("click_incomplete", self.lacking, tuple(self.examples), message))
-        return (*remarks_found, *deep_remarks(self.deep, "event", self.deep_rows))
+        incomplete = left_out_remarks(self.lacking, "event", "without the query's text, the document or the place")
+        return (*remarks_found, *incomplete, *left_out_remarks(self.deep, "event", BEYOND))
 
 
 def without_blanks(texts: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -237,19 +229,20 @@ def without_blanks(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def incomplete_text(row: Mapping[str, Any]) -> str:
     missing = [name for name in NEEDED if row[name] in ("", None, NO_ORDINAL)]
-    values = ", ".join(f"{name} {format_value(row[name])}" for name in NEEDED if name not in missing)
+    values = values_text({name: row[name] for name in NEEDED if name not in missing})
     return f"{row['action_name']} without {' and '.join(missing)}" + (f" ({values})" if values else "")
 
 
-def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> list[Remark]:
-    """Return a list with a remark on events or rows that were left out because their rank is too deep.
+def values_text(row: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {format_value(value)}" for name, value in row.items())
 
-    The list is empty if `count` is 0. count: the number of events or rows that were left out. word: ``event`` or
-    ``row``. rows: the first of these events or rows, as examples.
+
+def left_out_remarks(counter: RemarkCounter, word: str, problem: str) -> list[Remark]:
+    """Return a list with a remark on events or rows that were left out, empty if there are none.
+
+    counter: counts them. word: ``event`` or ``row``. problem: the clause that says why they do not count.
     """
-    message = f"{count:,} {word}{'s' * (count != 1)} beyond place {DEEPEST_RANK:,}: left out"
-    examples = tuple(", ".join(f"{name} {format_value(value)}" for name, value in row.items()) for row in rows)
-    return [Remark("click_deep_place", count, examples, message)] if count else []
+    return counter.remarks(f"{counter.count:,} {word}{'s' * (counter.count != 1)} {problem}: left out")
 
 
 def events_from_counts(table: pa.Table, origin: str) -> ReadEvents:
@@ -267,9 +260,9 @@ def events_from_counts(table: pa.Table, origin: str) -> ReadEvents:
             about = f" (shown = {table['shown'][row].as_py()})" if name == "clicked" else ""
             raise InputError(f"{origin}, row {row + 1}: {name} = {table[name][row].as_py()}{about}: {rule}")
     is_deep = pc.greater(table["place"], DEEPEST_RANK)
-    deep = table.filter(is_deep)
-    first = deep.select(COUNTS.schema.names[:3]).slice(0, MOST_EXAMPLES).to_pylist()
-    remarks = tuple(deep_remarks(deep.num_rows, "row", first))
+    deep = RemarkCounter("click_deep_place")
+    deep.add_rows(table.filter(is_deep).select(COUNTS.schema.names[:3]), values_text)
+    remarks = tuple(left_out_remarks(deep, "row", BEYOND))
     read, table = table.num_rows, table.filter(pc.invert(is_deep))
     if not pc.any(pc.greater(table["clicked"], 0)).as_py():
         where = f" up to place {DEEPEST_RANK:,}" if remarks else ""

@@ -193,18 +193,17 @@ WINDOW = 1 << 16
 LONGEST_TAG = 256  # bytes, with the delimiter before it and the end of the line
 
 
-class LineForm:
-    """The delimiter and the line end that all lines of a regular TREC ranking share.
+def line_form(first_line: bytes) -> tuple[bytes, bytes]:
+    """Return (delimiter, line end) of a regular TREC ranking, which all its lines share.
 
-    end: the delimiter, tag and line feed that end every line. Raises FastReaderError if the first line has no tag, or a
+    The line end is the delimiter, the tag and the line feed. Raises FastReaderError if the first line has no tag, or a
     very long one.
     """
-
-    def __init__(self, first_line: bytes) -> None:
-        self.delimiter = b"\t" if b"\t" in first_line and b" " not in first_line.strip() else b" "
-        self.end = self.delimiter + first_line.rpartition(self.delimiter)[2]
-        if not 3 <= len(self.end) <= LONGEST_TAG:
-            raise FastReaderError
+    delimiter = b"\t" if b"\t" in first_line and b" " not in first_line.strip() else b" "
+    line_end = delimiter + first_line.rpartition(delimiter)[2]
+    if not 3 <= len(line_end) <= LONGEST_TAG:
+        raise FastReaderError
+    return delimiter, line_end
 
 
 def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int, bytes]]:
@@ -214,23 +213,23 @@ def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int,
     every line. size: the number of bytes that are read at a time. Raises FastReaderError if a query is too large, or if
     the tag cannot be read from the first line.
     """
-    form: LineForm | None = None
+    form: tuple[bytes, bytes] | None = None
     rest = b""
     while block := file.read(size if form else min(size, FIRST_SLICE)):
         text = rest + block
         length = len(text)
         if form is None and (end := text.find(b"\n", 0, length)) >= 0:
-            form = LineForm(text[: end + 1])
-        cut = start_of_last_query(text, length, form.delimiter) if form else 0
+            form = line_form(text[: end + 1])
+        cut = start_of_last_query(text, length, form[0]) if form else 0
         if form and cut:
-            yield text, cut, form.end
+            yield text, cut, form[1]
         rest = text[cut:length]
         if len(rest) > (LARGEST_QUERY if form else LONGEST_LINE + size):
             raise FastReaderError
     if rest and not rest.endswith(b"\n"):
         rest += b"\n"
     if rest:
-        yield rest, len(rest), (form or LineForm(rest)).end
+        yield rest, len(rest), (form or line_form(rest))[1]
 
 
 def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:

@@ -34,9 +34,9 @@ from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, choose_reading, recog
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import (
     UNCLEAR,
-    TableRules,
     breaks_text_rule,
     cast_columns,
+    check_pieces,
     select_columns,
     text_chunks,
 )
@@ -240,11 +240,9 @@ def read_if_clean(path: Path, layout: Layout, reading: Reading, writer: TableWri
     """
     tags: dict[str, int] = {}
     for pieces in fast_readers(path, layout, reading, tags):
-        rules = TableRules(spaces=reading.format == "trec", from_text=reading.format != "parquet")
+        checked = check_pieces(pieces, spaces=reading.format == "trec", from_text=reading.format != "parquet")
         try:
-            return writer.write(
-                rules.check(pieces), layout.schema, lambda: base.remarks_metadata(tag_remarks(path, tags))
-            )
+            return writer.write(checked, layout.schema, lambda: base.remarks_metadata(tag_remarks(path, tags)))
         except UNCLEAR:
             tags.clear()
     return None

@@ -67,8 +67,15 @@ def list_parts(described: FileSource, directory: Path) -> Iterator[list[Part]]:
     if not isinstance(described.file, str):
         yield local_parts(described, described.file, directory)
         return
+    store = open_store(described, directory)
     with temporary_folder() as folder:
-        yield list(fetch_objects(described, directory, folder))
+        parts = []
+        for index, name in enumerate(object_names(store, described)):
+            path = folder / f"object{index}" / (Path(name).name or "object")
+            path.parent.mkdir(mode=ALONE)
+            store.fetch(name, path)
+            parts.append(Part(path, store.address_of(name), partition_values(Path(name))))
+        yield parts
 
 
 def local_parts(described: FileSource, file: Path, directory: Path) -> list[Part]:
@@ -132,20 +139,6 @@ def partition_values(name: Path) -> dict[str, str | None]:
     """
     pairs = (part.partition("=") for part in name.parts[:-1] if re.match(r"[^=]+=", part))
     return {unquote(key): None if value == NO_PARTITION else unquote(value) for key, _, value in pairs}
-
-
-def fetch_objects(described: FileSource, directory: Path, folder: Path) -> Iterator[Part]:
-    """Download the objects that the address of `described` stands for into `folder`, and yield the copies.
-
-    directory: the folder from which relative paths of secrets start.
-    """
-    store = open_store(described, directory)
-    names = object_names(store, described)
-    for index, name in enumerate(names):
-        path = folder / f"object{index}" / (Path(name).name or "object")
-        path.parent.mkdir(mode=ALONE)
-        store.fetch(name, path)
-        yield Part(path, store.address_of(name), partition_values(Path(name)))
 
 
 def object_names(store: Store, described: FileSource) -> list[str]:
@@ -222,13 +215,17 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
     if not isinstance(described, FileSource) or described.in_memory is not None:
         return None
     if isinstance(described.file, str):
-        marks = object_marks(described, directory)
+        store = open_store(described, directory)
+        marks = [
+            (store.address_of(name), partition_values(Path(name)), store.version_mark(name))
+            for name in object_names(store, described)
+        ]
     else:
         marks = [
-            (part.name, dict(part.values), digest_of_file(part.path))
+            (part.name, part.values, digest_of_file(part.path))
             for part in local_parts(described, described.file, directory)
         ]
-    if marks is None:
+    if any(mark is None for _, _, mark in marks):
         return None
     locations = tuple(location for location, _, _ in marks)
     parts = [[format_by_name(Path(location)), values, mark] for location, values, mark in marks]
@@ -242,21 +239,3 @@ def digest_of_file(path: Path) -> str:
     """Return the SHA-256 of the bytes of a file, as hex digits."""
     with name_path_in_errors(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def object_marks(described: FileSource, directory: Path) -> list[tuple[str, dict[str, str | None], str]] | None:
-    """Return (address, partition values, version mark) for each object of a source.
-
-    A version mark is a text that changes with the content. Return None if the address is of a web server, or if an
-    object has no version mark. Raises InputError if there is no object.
-    """
-    store = open_store(described, directory)
-    if not isinstance(store, ObjectStore):
-        return None
-    marks = []
-    for name in object_names(store, described):
-        mark = store.version_mark(name)
-        if mark is None:
-            return None
-        marks.append((store.address_of(name), partition_values(Path(name)), mark))
-    return marks or None

@@ -67,6 +67,10 @@ class Store(ABC):
         limits = LimitCounter(BOUNDS[storage_kind(self.shown)], self.address_of(name))
         limits.wait(lambda: self.copy(name, target, limits))
 
+    def version_mark(self, name: str) -> str | None:
+        """Return a text that changes with the content of an object, or None if the store has no such text."""
+        return None
+
     @abstractmethod
     def copy(self, name: str, target: Path, limits: LimitCounter) -> None:
         """Download an object to `target`, counting its bytes in `limits`."""
@@ -130,8 +134,9 @@ class ObjectStore(Store):
         None if the store gives neither an etag nor a generation.
         """
         with self.translate_errors(), self.system.open_input_stream(name, compression=None) as stream:
-            etag, *others, generation, size = object_mark(stream.metadata())
-        return repr((etag, *others, generation, size)) if etag or generation else None
+            mark = object_mark(stream.metadata())
+        etag, _, _, generation, _ = mark
+        return repr(mark) if etag or generation else None
 
     def below(self, name: str) -> list[str]:
         """Return the paths of the objects below a folder, sorted."""

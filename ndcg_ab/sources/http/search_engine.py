@@ -132,8 +132,7 @@ class SearchEngine(base.Source):
         at_once = self.described.concurrency
         pace = "one request at a time" if at_once == 1 else f"up to {at_once} requests at the same time"
         rate = f", at most {self.described.per_second:g} a second" if self.described.per_second else ""
-        warm = f" after {costs.warm_up} to warm up" if costs.warm_up else ""
-        return f"asked over HTTP, {pace}{rate}{warm}, queries in random order (seed {costs.seed})"
+        return f"asked over HTTP, {pace}{rate}{costs.order_text}"
 
     def refuse(self, failures: Mapping[str, QueryError], total: int) -> None:
         """Raise an error if more queries failed than allowed, or if all queries failed.

@@ -25,8 +25,7 @@ from ndcg_ab.sources.judgments.grades import (
     JudgmentCodes,
     LaterGrades,
     combine_judgments,
-    deciding_rows,
-    latest_indices_by_judge,
+    differ_from_next,
     with_grade_words,
 )
 from ndcg_ab.sources.registry import pull_source
@@ -214,8 +213,9 @@ def encode_judgments(singles: pa.Table, names: Sequence[str]) -> JudgmentCodes:
     judges = pc.unique(judge_names).sort()
     grades = np.asarray(singles["grade"].to_numpy(), dtype=float)
     files = pc.index_in(singles["file"], pa.array(list(names))).to_numpy()
-    judge = pc.index_in(judge_names, judges).to_numpy()
-    return JudgmentCodes(keys, position[key], judge, files, grades, tuple(judges.to_pylist()))
+    columns = (position[key], pc.index_in(judge_names, judges).to_numpy(), files, grades)
+    order = np.lexsort(columns[::-1])
+    return JudgmentCodes(keys, *(column[order] for column in columns), tuple(judges.to_pylist()))
 
 
 def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
@@ -225,16 +225,17 @@ def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
     judgment of a judge is that in the last file in which the judge judges the document. With "last" or "first", it is
     that in the last or first file in which anybody judges the document; judges without one there are left out.
     """
-    names = pc.unique(singles["file"]).to_pylist()
-    codes = encode_judgments(singles, names)
-    key, judge, file, grade, _ = codes.group()
-    rows = latest_indices_by_judge(key, judge, file, len(names))
+    codes = encode_judgments(singles, pc.unique(singles["file"]).to_pylist())
+    is_used = np.ones(len(codes.key), dtype=bool)
     if precedence in ("last", "first"):
-        rows = deciding_rows(key, file, codes.keys.num_rows, last=precedence == "last")
-    remaining = np.unique(judge[rows])
+        file = codes.file if precedence == "last" else -codes.file
+        deciding = np.full(codes.keys.num_rows, file.min())
+        np.maximum.at(deciding, codes.key, file)
+        is_used = file == deciding[codes.key]
+    rows = codes.latest_rows(is_used)
+    remaining, judge = np.unique(codes.judge[rows], return_inverse=True)
     judges = tuple(codes.judges[code] for code in remaining.tolist())
-    judge_index = np.searchsorted(remaining, judge[rows])
-    return JudgmentCodes(codes.keys, key[rows], judge_index, file[rows], grade[rows], judges)
+    return JudgmentCodes(codes.keys, codes.key[rows], judge, codes.file[rows], codes.grade[rows], judges)
 
 
 def refuse_contradictions(codes: JudgmentCodes, source: CombinedSources) -> None:
@@ -242,20 +243,24 @@ def refuse_contradictions(codes: JudgmentCodes, source: CombinedSources) -> None
 
     codes: the judgments as integer codes. source: finds the location of a judgment.
     """
-    key, judge, file, lowest, highest = codes.group()
-    odd = np.flatnonzero(lowest < highest)
-    if not len(odd):
+    differs = differ_from_next(codes.key, codes.judge, codes.file)
+    lowest, highest = np.flatnonzero(np.append(True, differs)), np.flatnonzero(np.append(differs, True))
+    odd = codes.grade[lowest] < codes.grade[highest]
+    if not odd.any():
         return
-    columns = (column[odd].tolist() for column in (lowest, highest, judge, file))
-    rows = codes.keys.take(pa.array(key[odd]))
-    query_id, doc_id, low, high, by_judge, by_file = min(zip(*rows.to_pydict().values(), *columns, strict=True))
+    first = lowest[odd]
+    columns = (codes.grade[first], codes.grade[highest[odd]], codes.judge[first], codes.file[first])
+    rows = codes.keys.take(pa.array(codes.key[first]))
+    query_id, doc_id, low, high, by_judge, by_file = min(
+        zip(*rows.to_pydict().values(), *(column.tolist() for column in columns), strict=True)
+    )
     part = source.parts[by_file]
     name = codes.judges[by_judge] if "judge" in part.layout.schema.names else ""
     by = f" by judge {name!r}" if name else ""
     rule = "a judge gives a document one grade" if by else "a document has one grade"
     raise InputError(
         f"{part.locate(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged {low:g} and"
-        f" {high:g}{by}: {rule} ({len(odd)} such)"
+        f" {high:g}{by}: {rule} ({odd.sum()} such)"
     )
 
 

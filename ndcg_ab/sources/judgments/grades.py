@@ -45,7 +45,7 @@ CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of earlier and later g
 
 @dataclass(frozen=True, eq=False)
 class JudgmentCodes:
-    """Judgments as arrays of integer codes, with one element per judgment.
+    """Judgments as arrays of integer codes, with one element per judgment, sorted by document, judge, file and grade.
 
     Attributes
     ----------
@@ -70,26 +70,21 @@ class JudgmentCodes:
     grade: Array
     judges: tuple[str, ...]
 
-    def group(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return arrays of document, judge, file, lowest and highest grade, with one element per combination.
-
-        A combination is a document, a judge and a file; the arrays are sorted by document, judge and file.
-        """
-        files = int(self.file.max()) + 1
-        units = (self.key.astype(np.int64) * len(self.judges) + self.judge) * files + self.file
-        distinct, inverse = np.unique(units, return_inverse=True)
-        lowest, highest = np.full(len(distinct), math.inf), np.full(len(distinct), -math.inf)
-        np.minimum.at(lowest, inverse, self.grade)
-        np.maximum.at(highest, inverse, self.grade)
-        rest, file = np.divmod(distinct, files)
-        key, judge = np.divmod(rest, len(self.judges))
-        return key, judge, file, lowest, highest
+    def latest_rows(self, is_used: Array) -> Array:
+        """Return, for each document and judge, the index of the last of the judgments at which `is_used` is true."""
+        rows = np.flatnonzero(is_used)
+        return rows[np.append(differ_from_next(self.key[rows], self.judge[rows]), True)]
 
     def of_judge(self, name: str) -> pa.Table:
         """Return the judgments of one judge, in the columns of `JUDGMENT`."""
         mine = self.judge == self.judges.index(name)
         table = self.keys.take(pa.array(self.key[mine])).append_column("grade", pa.array(self.grade[mine]))
         return table.cast(JUDGMENT.schema)
+
+
+def differ_from_next(*columns: Array) -> Array:
+    """Return, for every row but the last, whether the next row has another value in any of the columns."""
+    return np.any([column[1:] != column[:-1] for column in columns], axis=0)
 
 
 # The documents that a later file judges, with their grades before the file (nan: none) and after it
@@ -109,44 +104,18 @@ def combine_judgments(
     or a function that raises an error. The function is called at the first disagreement, with the document, its (judge,
     grade) pairs and the number of documents on which judges disagree.
     """
-    key, judge, file, grade, _ = codes.group()
     now = np.full(codes.keys.num_rows, math.nan)
     later, several, disagreed = [], 0, 0
-    for index in range(int(file.max()) + 1):
-        rows = (
-            latest_indices_by_judge(key, judge, file, index)
-            if precedence == TOGETHER
-            else np.flatnonzero(file == index)
-        )
-        documents, values, more, odd = combine_judges(key[rows], judge[rows], grade[rows], combine)
+    for index in range(int(codes.file.max()) + 1):
+        rows = codes.latest_rows(codes.file <= index if precedence == TOGETHER else codes.file == index)
+        documents, values, more, odd = combine_judges(codes.key[rows], codes.judge[rows], codes.grade[rows], combine)
         before = now.copy()
         now[documents] = np.where(np.isnan(now[documents]), values, CHOSEN[precedence](now[documents], values))
         several, disagreed = (more, odd) if precedence == TOGETHER else (several + more, disagreed + odd)
         if index:
-            keys = np.unique(key[file == index])
+            keys = np.unique(codes.key[codes.file == index])
             later.append((keys, before[keys], now[keys]))
     return now, later, several, disagreed
-
-
-def latest_indices_by_judge(key: Array, judge: Array, file: Array, last_file: int) -> Array:
-    """Return, for each document and judge, the index of the judgment in the latest of the files up to `last_file`.
-
-    key, judge, file: the codes of document, judge and file of each judgment, sorted in this order.
-    """
-    rows = np.flatnonzero(file <= last_file)
-    pairs = np.stack([key[rows], judge[rows]])
-    return rows[np.append(np.any(pairs[:, 1:] != pairs[:, :-1], axis=0), True)]
-
-
-def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
-    """Return the indices of the judgments in the last (or first) file that judges each document.
-
-    key, file: the codes of document and file of each judgment. count: number of documents.
-    """
-    signed = file if last else -file
-    best = np.full(count, signed.min())
-    np.maximum.at(best, key, signed)
-    return np.flatnonzero(signed == best[key])
 
 
 def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> tuple[Array, Array, int, int]:

@@ -92,70 +92,53 @@ def text_chunks(column: pa.ChunkedArray) -> list[pa.Array]:
     return [chunk.dictionary if is_dictionary else chunk for chunk in column.chunks]
 
 
-class BrokenRuleError(UnusualError):
-    """Raised if a table breaks one of `TableRules`, so that it has to be read record by record.
+def check_pieces(pieces: Iterable[pa.Table], *, spaces: bool, from_text: bool = False) -> Iterator[pa.Table]:
+    """Yield the pieces of a table that was read fast; raise UnusualError if it must be read record by record.
 
-    Reading record by record accepts the value, or reports where it is.
+    This is so for missing values, words such as ``NA`` for "no grade", empty texts, texts with control characters, ids
+    that are too long, and numbers that are not finite or too large. Reading record by record accepts such a value, or
+    reports where it is. An optional column may be null in all rows, but a ranking needs a score or a rank. spaces: True
+    if texts with white space must be read record by record, too. from_text: True if numbers were written as text, so
+    that a large integer may have been rounded.
     """
-
-
-class TableRules:
-    """A check of a table that was read fast: it finds tables with values that must be read record by record.
-
-    Such values are missing values, words such as ``NA`` for "no grade", empty texts, texts with control characters, ids
-    that are too long, and numbers that are not finite or too large. An optional column may be null in all rows, but a
-    ranking without any score and any rank breaks the rules. spaces: True if texts with white space must be read record
-    by record, too. from_text: True if numbers were written as text, so that a large integer may have been rounded.
-    """
-
-    def __init__(self, *, spaces: bool, from_text: bool = False) -> None:
-        self.spaces = spaces
-        self.from_text = from_text
-        self.rows = 0
-        self.nulls = Counter[str]()
-
-    def check(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Yield the pieces of a table; raise BrokenRuleError if a piece or the whole table breaks a rule."""
-        for piece in pieces:
-            self.check_piece(piece)
-            yield piece
-        absent = {name for name in self.nulls if self.nulls[name] == self.rows}
-        if {"score", "rank"} <= absent or any(0 < count < self.rows for count in self.nulls.values()):
-            raise BrokenRuleError("a column is not everywhere")
-
-    def check_piece(self, table: pa.Table) -> None:
-        self.rows += table.num_rows
-        for name in table.column_names:
-            column = table[name]
-            if name in FREE:
-                continue
+    rows, nulls = 0, Counter[str]()
+    for piece in pieces:
+        rows += piece.num_rows
+        for name in piece.column_names:
+            column = piece[name]
             if name in OPTIONAL:
-                self.nulls[name] += column.null_count
-                if column.null_count == len(column):
-                    continue
-            is_word = name == "grade" and pa.types.is_string(column.type)
-            if is_word and pc.any(pc.is_in(pc.utf8_trim_whitespace(column), pa.array(NO_GRADE))).as_py():
-                raise BrokenRuleError("a row may have no grade")
-            if column.null_count or self.breaks_rule(column) or (name in IDS and holds_long_text(column)):
-                raise BrokenRuleError(f"in {name}")
+                nulls[name] += column.null_count
+            may_be_null = name in OPTIONAL and column.null_count == len(column)
+            if name not in FREE and not may_be_null and breaks_rule(name, column, spaces, from_text):
+                raise UnusualError(f"a value of {name} breaks a rule, or may be no grade")
+        yield piece
+    absent = {name for name in nulls if nulls[name] == rows}
+    if {"score", "rank"} <= absent or any(0 < count < rows for count in nulls.values()):
+        raise UnusualError("a column is not everywhere")
 
-    def breaks_rule(self, column: pa.ChunkedArray) -> bool:
-        if pa.types.is_floating(column.type):
-            return not pc.all(pc.is_finite(column)).as_py() or (self.from_text and may_be_inexact(column))
-        if pa.types.is_integer(column.type):
-            bounds = pc.min_max(column).as_py()
-            return not -MOST_RANK < (bounds["min"] or 0) <= (bounds["max"] or 0) < MOST_RANK
-        return breaks_text_rule(column, spaces=self.spaces)
+
+def breaks_rule(name: str, column: pa.ChunkedArray, spaces: bool, from_text: bool) -> bool:
+    """Return whether a value of a column breaks one of the rules of `check_pieces`, or is a word for "no grade"."""
+    if column.null_count or (name in IDS and holds_long_text(column)):
+        return True
+    if pa.types.is_floating(column.type):
+        return not pc.all(pc.is_finite(column)).as_py() or (from_text and may_be_inexact(column))
+    if pa.types.is_integer(column.type):
+        bounds = pc.min_max(column).as_py()
+        return not -MOST_RANK < (bounds["min"] or 0) <= (bounds["max"] or 0) < MOST_RANK
+    if name == "grade" and pc.any(pc.is_in(pc.utf8_trim_whitespace(column), pa.array(NO_GRADE))).as_py():
+        return True
+    return breaks_text_rule(column, spaces=spaces)
 
 
 def table_if_clean(make: Callable[[], pa.Table]) -> pa.Table | None:
     """Return the table that `make` creates, or None if the file must be read record by record.
 
     The file must be read record by record if `make` raises one of the exceptions in UNCLEAR, or if a value breaks one
-    of `TableRules`. Other exceptions are passed on.
+    of `check_pieces`. Other exceptions are passed on.
     """
     try:
-        (table,) = TableRules(spaces=False).check([make()])
+        (table,) = check_pieces([make()], spaces=False)
         return table
     except UNCLEAR:
         return None

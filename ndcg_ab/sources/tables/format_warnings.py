@@ -1,7 +1,10 @@
 """Remarks on ranking files that are unusual but can be read; findings are made from them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from ndcg_ab.errors import format_value
 from ndcg_ab.files import name_path_in_errors
@@ -51,8 +54,12 @@ class RemarkCounter:
         if len(self.examples) < MOST_EXAMPLES:
             self.examples.append(example)
 
-    def remarks(self) -> list[Remark]:
-        return [Remark(self.code, self.count, tuple(self.examples))] if self.count else []
+    def add_rows(self, rows: pa.Table, describe: Callable[[dict[str, Any]], str]) -> None:
+        self.count += rows.num_rows
+        self.examples += map(describe, rows.slice(0, MOST_EXAMPLES - len(self.examples)).to_pylist())
+
+    def remarks(self, message: str | None = None) -> list[Remark]:
+        return [Remark(self.code, self.count, tuple(self.examples), message)] if self.count else []
 
 
 class TrecRemarks:
