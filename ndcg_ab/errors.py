@@ -1,6 +1,7 @@
 """Define the errors whose messages users see, and format values for those messages."""
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -191,3 +192,12 @@ def error_text(error: BaseException) -> str:
     An error without a message gives the name of its type.
     """
     return on_one_line(message_of(error), 3 * SHOWN) or type(error).__name__
+
+
+@contextlib.contextmanager
+def refuse_unreadable(location: object) -> Iterator[None]:
+    """Raise an OSError in the block as an InputError that says that `location`, such as a path, cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{location}: cannot be read: {error_text(error)}") from None

@@ -15,7 +15,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.inputs.connections import safe_address
 from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.config.secrets.lookup import redact, remember_secret, reveal_secrets
-from ndcg_ab.errors import InputError, UnavailableError, format_value, on_one_line, require_libraries
+from ndcg_ab.errors import InputError, UnavailableError, format_value, on_one_line, refuse_unreadable, require_libraries
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter, Pieces
 from ndcg_ab.sources.files.unpacking import TABLE_RATIO, allowed_ratio
@@ -59,41 +59,34 @@ def query_database(described: DatabaseSource, directory: Path, memory: Memory | 
     file; None for no limit. Raise InputError if the source is invalid or its answer exceeds the limits, and
     UnavailableError if the database did not answer and a retry may succeed.
     """
-    location, limits_key, answer = answer_query(described, directory, memory)
-    bounds = BOUNDS[limits_key]._replace(seconds=described.database.timeout)
-    if limits_key == "database file":  # a view of some bytes can give rows without end
-        in_proportion = allowed_ratio(TABLE_RATIO) * Path(location).stat().st_size
-        bounds = bounds._replace(bytes=bounds.bytes + in_proportion)
-    with contextlib.closing(LimitCounter(bounds, location).await_pieces(answer)) as pieces:
-        yield location, pieces
-
-
-def answer_query(described: DatabaseSource, directory: Path, memory: Memory | None) -> tuple[str, str, Pieces]:
-    """Return a database's name for messages, the key of its limits in `BOUNDS`, and the iterator that runs the query.
-
-    The first item of the iterator is the schema; the others are record batches. Raise InputError if the database or the
-    query cannot be used.
-    """
     database = described.database
     uri = reveal_secrets(database.uri, "database", directory)
     options = {
         key: str(reveal_secrets(value, f"database.options.{key}", directory)) for key, value in database.options.items()
     }
-    if uri is not None and (file := database_file(uri, database.driver, directory)) is not None:
-        kind = database_file_kind(file)
-        query = require_reading_query(described.query, str(file))
+    file = None if uri is None else database_file(uri, database.driver, directory)
+    if file is None:
+        location = safe_address(uri) if uri and "://" in uri else database.driver or "database"
+        query, bounds = require_reading_query(described.query, location), BOUNDS["database"]
+        require_libraries(f"database: {location}", "adbc_driver_manager")
+        driver = database.driver or driver_for(uri, location)
+        parameters = driver_parameters(driver, uri, options)
+        answer = query_by_adbc(driver, location, parameters, query, database.timeout, directory)
+    else:
+        location, kind, bounds = str(file), database_file_kind(file), BOUNDS["database file"]
+        query = require_reading_query(described.query, location)
+        # a view of some bytes can give rows without end
+        bounds = bounds._replace(bytes=bounds.bytes + allowed_ratio(TABLE_RATIO) * file.stat().st_size)
         if kind == "duckdb":
             from ndcg_ab.engines.duckdb.files import query_database_file
 
-            return str(file), "database file", query_database_file(file, query, memory)
-        require_libraries(f"database: {file}", "adbc_driver_manager", "adbc_driver_sqlite")
-        return str(file), "database file", query_by_sqlite(file, options, query, database.timeout)
-    location = safe_address(uri) if uri and "://" in uri else database.driver or "database"
-    query = require_reading_query(described.query, location)
-    require_libraries(f"database: {location}", "adbc_driver_manager")
-    driver = database.driver or driver_for(uri, location)
-    parameters = driver_parameters(driver, uri, options)
-    return location, "database", query_by_adbc(driver, location, parameters, query, database.timeout, directory)
+            answer = query_database_file(file, query, memory)
+        else:
+            require_libraries(f"database: {location}", "adbc_driver_manager", "adbc_driver_sqlite")
+            answer = query_by_sqlite(file, options, query, database.timeout)
+    limits = LimitCounter(bounds._replace(seconds=database.timeout), location)
+    with contextlib.closing(limits.await_pieces(answer)) as pieces:
+        yield location, pieces
 
 
 def database_file(uri: str, driver: str | None, directory: Path) -> Path | None:
@@ -116,11 +109,8 @@ def database_file_kind(file: Path) -> str:
         raise InputError(
             f"{file}: there is no such database file; a server's address is like postgresql://host/database"
         )
-    try:
-        with file.open("rb") as opened:
-            start = opened.read(100)
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+    with refuse_unreadable(file), file.open("rb") as opened:
+        start = opened.read(100)
     if start[8:12] == DUCKDB_START:
         return "duckdb"
     if start.startswith(SQLITE_START):

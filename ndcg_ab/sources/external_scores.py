@@ -1,7 +1,7 @@
 """Read per-query metric values that another tool computed, such as the output of trec_eval or ir_measures."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.config.model.inputs.sources import ScoresSource
 from ndcg_ab.errors import InputError, format_value, shorten
 from ndcg_ab.extensions import translate_foreign_errors
@@ -38,8 +37,6 @@ KEY = ["system_id", "metric", "query_id", "is_mean"]
 # is_mean: it is the tool's own mean over queries
 PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())))
 READINGS = {**FORMATS, "pytrec_eval": numbers_by_query.SCORES_READING}  # that have no columns
-Read = Callable[[Layout, Mapping[str, str]], pa.Table]  # of a layout and field -> column
-Locate = Callable[[Mapping[str, str]], str]  # field -> value: returns the location of the value, for messages
 
 
 class Scores(Source):
@@ -51,11 +48,12 @@ class Scores(Source):
         self.described = described
         self.path = described.file if described.file.is_absolute() else directory / described.file
         self.origin = described.in_memory.argument if described.in_memory else str(self.path)
+        self.reading: Any = None  # how a file is read
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         data = self.described.in_memory
         with translate_foreign_errors(f"{self.origin}: cannot be read") if data else name_path_in_errors(self.path):
-            table = self.from_memory(data) if data else self.from_file()
+            table = self.read_all()
         for row in table.filter(pc.greater(pc.abs(table["value"]), LARGEST)).slice(0, 1).to_pylist():
             system, query = format_value(row["system_id"]), format_value(row["query_id"])
             raise InputError(
@@ -66,22 +64,39 @@ class Scores(Source):
 
     # ---- files and data in memory
 
-    def from_file(self) -> pa.Table:
-        refuse_unreadable_file(self.path)
-        reading = self.choose_reading()
+    def read_all(self) -> pa.Table:
+        data = self.described.in_memory
+        if data is None:
+            refuse_unreadable_file(self.path)
+            self.reading = self.choose_reading()
+        is_mapping = data is not None and isinstance(data.data, Mapping)
+        has_records = is_mapping or (self.reading is not None and self.reading.records is not None)
+        return self.from_records() if has_records else self.from_table()
 
-        def read(layout: Layout, columns: Mapping[str, str]) -> pa.Table:
-            return read_file(self.path, layout, dataclasses.replace(reading, columns=columns))
+    def read(self, layout: Layout, columns: Mapping[str, str]) -> pa.Table:
+        """Return the values in the columns of a layout; columns: field -> column of the input."""
+        data = self.described.in_memory
+        if data is None:
+            return read_file(self.path, layout, dataclasses.replace(self.reading, columns=columns))
+        if isinstance(data.data, Mapping):
+            refuse_duplicate_keys(data)
+            return records_table(self.records_of(data.data), layout)
+        return read_in_memory(data, layout, dict(columns))
 
-        def locate(values: Mapping[str, str]) -> str:
+    def records_of(self, values: Mapping[Any, Any]) -> Records:
+        """Yield (location, {field: value}) for each value in {query: {measure: value}}."""
+        with prefix_errors(self.origin):
+            for where, record in numbers_by_query.read_metric_values(values):
+                yield f"{self.origin}, {where}", record | {"value": python_number(record["value"])}
+
+    def locate_value(self, values: Mapping[str, str]) -> str:
+        """Return the location of a value, for messages; values: field -> id."""
+        data = self.described.in_memory
+        if data is None:
             layout = Layout("value", tuple(field for field in IDS if field.name in values))
-            rows = read_records(self.path, layout, dataclasses.replace(reading, columns=self.described.columns))
-            return f"{self.path}, {locate_value(rows, values)}"
-
-        if reading.records is not None:
-            return self.from_records(read, locate)
-        names = Sample.of_file(self.path).column_names
-        return self.from_table(names, read, locate, has_means=reading.format == "jsonl")
+            reading = dataclasses.replace(self.reading, columns=self.described.columns)
+            return f"{self.path}, {locate_record(read_records(self.path, layout, reading), values)}"
+        return locate_record(self.records_of(data.data), values) if isinstance(data.data, Mapping) else self.origin
 
     def choose_reading(self) -> Reading:
         """Return the `Reading` of the file, by the configured format, else by its content, else by its name."""
@@ -94,33 +109,16 @@ class Scores(Source):
         is_lines = plain.format == "trec" or (form is None and plain.delimiter == "\t" and is_plain_number(last))
         return recognised or (LINES if is_lines else plain)
 
-    def from_memory(self, content: InMemoryFile) -> pa.Table:
-        if isinstance(content.data, Mapping):
-            refuse_duplicate_keys(content)
-            with prefix_errors(self.origin):
-                values = [
-                    (f"{self.origin}, {where}", each | {"value": python_number(each["value"])})
-                    for where, each in numbers_by_query.read_metric_values(content.data)
-                ]
-            return self.from_records(
-                lambda layout, _: records_table(iter(values), layout), lambda ids: locate_value(iter(values), ids)
-            )
-        return self.from_table(
-            column_names(content),
-            lambda layout, columns: read_in_memory(content, layout, dict(columns)),
-            lambda _: self.origin,
-        )
-
     # ---- as a table
 
-    def from_table(self, names: Sequence[str], read: Read, locate: Locate, *, has_means: bool = False) -> pa.Table:
-        """Return a table of values in the columns of PULLED.
+    def from_table(self) -> pa.Table:
+        """Return a table of values in the columns of PULLED, from data with named columns.
 
-        names: the columns of the input. read: a function that reads the input, given a layout and the mapping field ->
-        column. locate: a function that returns the location of a value, given the mapping field -> id. has_means: True
-        if the input may have rows with means over all queries, which ir_measures writes into JSON Lines. Raise
-        InputError if a value is repeated, if columns do not fit, or if the system is unknown.
+        JSON Lines may have rows with means over all queries, which ir_measures writes. Raise InputError if a value is
+        repeated, if columns do not fit, or if the system is unknown.
         """
+        data = self.described.in_memory
+        names = column_names(data) if data else Sample.of_file(self.path).column_names
         columns, system = self.described.columns, self.described.system
         SCORE.refuse_unknown(str(self.described.file), columns)
         value_columns = find_value_columns(names, columns)
@@ -130,17 +128,17 @@ class Scores(Source):
             )
         if value_columns is not None and value_columns.values:
             keys = [name for name in ("system_id", "query_id") if getattr(value_columns, name)]
-            return self.complete(self.from_columns(value_columns, read), keys, locate)
+            return self.complete(self.from_columns(value_columns), keys)
         layout = SCORE if system is None or SCORE.choose_columns(names, columns)["system_id"] in names else ONE_SYSTEM
         keys = [field.name for field in layout.fields if field.name in KEY]
-        return self.complete(read(layout, columns), keys, locate, has_means=has_means and layout is ONE_SYSTEM)
+        has_means = layout is ONE_SYSTEM and self.reading is not None and self.reading.format == "jsonl"
+        return self.complete(self.read(layout, columns), keys, has_means=has_means)
 
-    def from_columns(self, columns: ValueColumns, read: Read) -> pa.Table:
+    def from_columns(self, columns: ValueColumns) -> pa.Table:
         """Return values in the columns of SCORE, one per row, from data with one column per metric or system.
 
-        columns: which columns hold ids and values. read: a function that reads the input, given a layout and the
-        mapping field -> column. Raise InputError if the system is unknown, or if several systems are found where one is
-        configured.
+        columns: which columns hold ids and values. Raise InputError if the system is unknown, or if several systems are
+        found where one is configured.
         """
         system = self.described.system
         if system is None and columns.system_id is None and not columns.are_systems:
@@ -149,7 +147,7 @@ class Scores(Source):
             self.refuse_other_systems(columns.values)
         ids = {name: column for name in ("system_id", "query_id") if (column := getattr(columns, name))}
         fields = [Field(name) for name in ids] + [Field(name, pa.float64()) for name in columns.values]
-        wide = read(Layout("value", tuple(fields)), ids)
+        wide = self.read(Layout("value", tuple(fields)), ids)
         parts = []
         for name in columns.values:
             metric, owner = (ONE_METRIC, name) if columns.are_systems else (name, system)
@@ -158,13 +156,12 @@ class Scores(Source):
             parts.append(pa.table([systems, wide["query_id"], metrics, wide[name], hashes], SCORE.schema.names))
         return pa.concat_tables(parts)
 
-    def complete(self, table: pa.Table, keys: Sequence[str], locate: Locate, *, has_means: bool = False) -> pa.Table:
+    def complete(self, table: pa.Table, keys: Sequence[str], *, has_means: bool = False) -> pa.Table:
         """Convert a table of values from the columns of SCORE to those of PULLED.
 
         The configured system and canonical names of metrics are filled in, and means are marked. keys: the columns of
-        the input that identify a value. locate: a function that returns the location of a value, for messages.
-        has_means: True if rows for the query ``all`` are means. Raise InputError if a value is repeated, or if there
-        are several systems where one is configured.
+        the input that identify a value. has_means: True if rows for the query ``all`` are means. Raise InputError if a
+        value is repeated, or if there are several systems where one is configured.
         """
         if "system_id" not in table.column_names:
             owner = pa.scalar(self.described.system, pa.string())
@@ -180,7 +177,7 @@ class Scores(Source):
         for row in repeated_keys(counts)[:1]:
             written = next(name for name, short in spelt.items() if short == row["metric"])
             raise InputError(
-                f"{locate({name: row[name] for name in keys})}: {format_value(written)} of system"
+                f"{self.locate_value({name: row[name] for name in keys})}: {format_value(written)} of system"
                 f" {format_value(row['system_id'])} on query {format_value(row['query_id'])} is twice: a query has one"
                 " value"
             )
@@ -200,16 +197,15 @@ class Scores(Source):
             " (in a configuration: scores: [{system: NAME, file: FILE}])"
         )
 
-    def from_records(self, read: Read, locate: Locate) -> pa.Table:
+    def from_records(self) -> pa.Table:
         """Return the values of a single system as a table in the columns of PULLED, from data without named columns.
 
-        read: a function that reads the data, given a layout. locate: a function that returns the location of a value,
-        given the mapping field -> id. Raise InputError if no system is configured, if a value is repeated, or if all
+        Raise InputError if no system is configured, if a value is repeated, or if all
         values are means.
         """
         if self.described.system is None:
             self.refuse_without_system()
-        table = self.complete(read(ONE_SYSTEM, {}), ["query_id", "metric"], locate, has_means=True)
+        table = self.complete(self.read(ONE_SYSTEM, {}), ["query_id", "metric"], has_means=True)
         if pc.all(table["is_mean"]).as_py():
             raise InputError(f"{self.origin}: there is no value of a single query in it: write it with -q")
         return table
@@ -220,7 +216,7 @@ def canonical_ids(row: Mapping[str, Any]) -> dict[str, str]:
     return {name: canonical_name(str(value)) if name == "metric" else str(value) for name, value in row.items()}
 
 
-def locate_value(records: Records, values: Mapping[str, str]) -> str:
+def locate_record(records: Records, values: Mapping[str, str]) -> str:
     """Return the locations of the records that have the given ids, joined; values: field -> id."""
     ids = canonical_ids(values)
     return join_locations(where for where, row in records if canonical_ids({name: row[name] for name in ids}) == ids)

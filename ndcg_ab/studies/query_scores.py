@@ -38,7 +38,7 @@ def read_scores(path: Path) -> Scores:
 
     Rows with means are left out.
     """
-    table = external_scores.Scores(ScoresSource(file=path), Path()).from_file()
+    table = external_scores.Scores(ScoresSource(file=path), Path()).read_all()
     return parse_scores(table.filter(pc.invert(table["is_mean"])), path)
 
 

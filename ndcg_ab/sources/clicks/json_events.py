@@ -10,16 +10,16 @@ import math
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
-from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.errors import InputError, format_value, refuse_unreadable
 from ndcg_ab.sources.files.file import refuse_unreadable_file
 from ndcg_ab.sources.files.records import PIECE, json_objects
-from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, UnusualError, line_blocks
+from ndcg_ab.sources.files.streams import BLOCK, UnusualError, count_objects, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.forms.sample import Sample
@@ -48,7 +48,7 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
     """
     refuse_unreadable_file(path)
     rows = 0
-    try:
+    with refuse_unreadable(path):
         if is_mixed(Sample.of_file(path)):
             yield from read_events_by_line(path, columns, query_texts(located_objects(path)))
             return
@@ -60,8 +60,6 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
             for piece in read_events_by_line(path, columns):  # both ways make one row of each line
                 yield (rest := piece.slice(rows))
                 rows -= piece.num_rows - rest.num_rows
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
 
 
 # ---- by pyarrow
@@ -88,18 +86,17 @@ def read_regular_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.T
     line or an event that breaks a rule. columns: field -> its path of keys in an event, with dots between.
     """
     identifiers = [pa.string(), pa.int64()]  # the types that ids of documents may have, the one of the last block first
-    rows = 0
-    with JsonObjectStream(open_bytes(path)) as objects:
-        for block in line_blocks(cast(BinaryIO, objects)):
+    with open_bytes(path) as file:
+        for block in line_blocks(file):
+            objects = count_objects(block)
             try:
                 piece = parse_block(block, columns, identifiers[0])
             except UNCLEAR:
                 identifiers.reverse()
                 piece = parse_block(block, columns, identifiers[0])
-            rows += piece.num_rows
+            if piece.num_rows != objects:
+                raise UnusualError("several objects on a line")
             yield piece
-        if rows != objects.lines or not rows:
-            raise UnusualError("several objects on a line, or none")
 
 
 def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataType) -> pa.Table:

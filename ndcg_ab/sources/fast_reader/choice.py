@@ -28,7 +28,8 @@ from ndcg_ab.sources.fast_reader.plain_text import (
     reduce_columns,
     reduce_text,
 )
-from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, open_table, read_checked_batches
+from ndcg_ab.sources.files.records import parquet_batches
+from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.recognition import TREC_COLUMNS
 from ndcg_ab.sources.tables.columns import cast_columns
@@ -80,7 +81,7 @@ def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Itera
     InputError.
     """
     if reading.format == "parquet":
-        yield read_queries(path, dict(reading.columns)), reduce_queries
+        yield read_queries(path, reading), reduce_queries
         return
     if reading.names != TREC_COLUMNS["ranking"] or reading.columns:
         raise FastReaderError
@@ -150,33 +151,31 @@ BATCH = 1 << 17  # rows
 MOST_ROWS = 1 << 22  # of one query
 
 
-def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table, dict[str, str]]]:
+def read_queries(path: Path, reading: Reading) -> Iterator[tuple[pa.Table, dict[str, str]]]:
     """Yield tables of complete queries from a Parquet or Arrow file, each with the mapping field -> column.
 
-    columns: field -> column, as configured. A query whose rows are not adjacent occurs in several tables. Raises
+    reading: how the rows are read. A query whose rows are not adjacent occurs in several tables. Raises
     FastReaderError if there is no score column, or if a query has more than `MOST_ROWS` rows. Raises InputError if a
     column is missing or the file is broken.
     """
     waiting: list[pa.Table] = []
-    with open_table(path) as file:
-        chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
+    for batch, chosen in parquet_batches(path, RANKING, reading, BATCH):
         if "score" not in chosen:
             raise FastReaderError
-        for batch in read_checked_batches(path, file, [*chosen.values()], BATCH):
-            if not batch.num_rows:
-                continue
-            table, query_ids = pa.Table.from_batches([batch]), batch.column(chosen["query_id"])
-            # where the last query begins; a query whose rows are apart comes again in another table
-            last = query_ids[-1]
-            cut = bisect_left(range(len(query_ids)), True, key=lambda row: query_ids[row] == last)
-            if cut or not waiting or query_ids[0] != waiting[0][chosen["query_id"]][0]:
-                complete = [*waiting, table.slice(0, cut)]
-                if any(map(len, complete)):
-                    yield pa.concat_tables(complete), chosen
-                waiting = []
-            waiting.append(table.slice(cut))
-            if sum(map(len, waiting)) > MOST_ROWS:
-                raise FastReaderError
+        if not batch.num_rows:
+            continue
+        table, query_ids = pa.Table.from_batches([batch]), batch.column(chosen["query_id"])
+        # where the last query begins; a query whose rows are apart comes again in another table
+        last = query_ids[-1]
+        cut = bisect_left(range(len(query_ids)), True, key=lambda row: query_ids[row] == last)
+        if cut or not waiting or query_ids[0] != waiting[0][chosen["query_id"]][0]:
+            complete = [*waiting, table.slice(0, cut)]
+            if any(map(len, complete)):
+                yield pa.concat_tables(complete), chosen
+            waiting = []
+        waiting.append(table.slice(cut))
+        if sum(map(len, waiting)) > MOST_ROWS:
+            raise FastReaderError
     if waiting:
         yield pa.concat_tables(waiting), chosen
 

@@ -19,7 +19,7 @@ END = STREAM + bytes(4)  # of a stream that is whole
 RefuseDense = Callable[[int, int, int], None]  # of rows, columns, bytes
 
 
-class ArrowTable:
+class ArrowTable(contextlib.AbstractContextManager["ArrowTable"]):
     """An Arrow file or stream with the methods of ``pyarrow.parquet.ParquetFile`` that are used in this package.
 
     A new instance reads the stream, not the footer of an Arrow file. It sums the sizes that message headers declare,
@@ -67,13 +67,7 @@ class ArrowTable:
                     rows = np.arange(start, min(start + size, batch.num_rows))
                     yield (batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))).select(names)
 
-    def __enter__(self) -> "ArrowTable":
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         """Do nothing: no file is open between batches."""
 
 

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,7 @@ import pyarrow.json as pajson
 
 from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.model.inputs.sources import FileSource
-from ndcg_ab.errors import InputError, error_text
+from ndcg_ab.errors import InputError, refuse_unreadable
 from ndcg_ab.sources import base
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 from ndcg_ab.sources.fast_reader.choice import count_processors, reduce_file, work_in_threads
@@ -182,12 +182,10 @@ def read_file(path: Path, layout: Layout, reading: Reading, writer: TableWriter 
         If the file cannot be read, has no rows, or breaks a rule.
     """
     refuse_unfit_format(path, layout, reading)
-    try:
+    with refuse_unreadable(path):
         table = read_if_clean(path, layout, reading, writer)
         if table is None:
             table = read_rows(path, layout, reading, writer)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error_text(error)}") from None
     if table.num_rows == 0 and writer.only is None:
         raise InputError(f"{path}: there is no {layout.kind} in the file")
     return table
@@ -258,13 +256,10 @@ def fast_readers(path: Path, layout: Layout, reading: Reading, tags: dict[str, i
     """
     if reading.records is not None:
         return []
-    if reading.format == "parquet":
-        return [parquet_pieces(path, layout, reading)]
-    if reading.format == "jsonl":
-        return [jsonl_pieces(path, layout, reading.columns)]
-    if reading.format != "trec":
-        return [delimited_pieces(path, layout, reading)]
-    return [trec_pieces(path, layout, reading.names, prepare, tags) for prepare in (bytes, streams.collapse_spaces)]
+    if reading.format == "trec":
+        return [trec_pieces(path, layout, reading.names, prepare, tags) for prepare in (bytes, streams.collapse_spaces)]
+    pieces = {"parquet": parquet_pieces, "jsonl": jsonl_pieces, "delimited": delimited_pieces}[reading.format]
+    return [pieces(path, layout, reading)]
 
 
 def refuse_unreadable_file(path: Path) -> None:
@@ -276,11 +271,8 @@ def refuse_unreadable_file(path: Path) -> None:
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty: write it again, or leave it out")
     LimitCounter(BOUNDS["file"], str(path)).count(size=path.stat().st_size)
-    try:
-        with path.open("rb") as file:
-            start = file.read(16)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error_text(error)}") from None
+    with refuse_unreadable(path), path.open("rb") as file:
+        start = file.read(16)
     if problem := binary_format_hint(path, start):
         raise InputError(f"{path}: {problem}")
 
@@ -354,9 +346,11 @@ def convert_options(types: dict[str, pa.DataType], decimal: str = ".") -> pacsv.
 
 def delimited_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
     parse = pacsv.ParseOptions(delimiter=reading.delimiter, newlines_in_values=True, ignore_empty_lines=True)
-    with streams.QuotedTextStream(open_bytes(path), reading.delimiter) as stream:
-        blocks = streams.quoted_blocks(cast(BinaryIO, stream))
+    with open_bytes(path) as file:
+        blocks = streams.quoted_blocks(file, reading.delimiter)
         first = next(blocks, b"")
+        if first.startswith((b"sep=", b"\xef\xbb\xbfsep=")):
+            raise streams.UnusualError("the first line tells the delimiter")
         with pacsv.open_csv(pa.BufferReader(first), parse_options=parse) as reader:
             names = list(reading.names) or reader.schema.names
         chosen = layout.check_columns(str(path), names, dict(reading.columns))
@@ -370,8 +364,8 @@ def delimited_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[p
         yield from read_blocks(read, itertools.chain([first], blocks))
 
 
-def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    names = layout.choose_columns(Sample.of_file(path).object_keys, columns)
+def jsonl_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
+    names = layout.choose_columns(Sample.of_file(path).object_keys, reading.columns)
     if len(set(names.values())) < len(names):
         raise streams.UnusualError("a column for two fields")
     parse = pajson.ParseOptions(
@@ -380,18 +374,16 @@ def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iter
     options = pajson.ReadOptions(use_threads=False, block_size=2 * streams.BLOCK)
 
     def read(block: bytes) -> pa.Table:
+        objects = streams.count_objects(block)
         table = pajson.read_json(pa.BufferReader(block), options, parse)
-        if any(table[names[name]].null_count for name in columns):
+        if any(table[names[name]].null_count for name in reading.columns):
             raise pa.ArrowInvalid("a column that is named is not everywhere")
+        if table.num_rows != objects:
+            raise streams.UnusualError("several objects on a line")
         return select_columns(table, layout, names)
 
-    rows = 0
-    with streams.JsonObjectStream(open_bytes(path)) as objects:
-        for table in read_blocks(read, streams.line_blocks(cast(BinaryIO, objects))):
-            rows += table.num_rows
-            yield table
-        if rows != objects.lines:
-            raise streams.UnusualError("several objects on a line")
+    with open_bytes(path) as file:
+        yield from read_blocks(read, streams.line_blocks(file))
 
 
 def parquet_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:

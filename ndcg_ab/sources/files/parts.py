@@ -16,6 +16,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -216,19 +217,18 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
         return None
     if isinstance(described.file, str):
         store = open_store(described, directory)
-        marks = [
-            (store.address_of(name), partition_values(Path(name)), store.version_mark(name))
-            for name in object_names(store, described)
-        ]
+        names = object_names(store, described)
+        locations = tuple(map(store.address_of, names))
+        values = [partition_values(Path(name)) for name in names]
+        marks = [*takewhile(bool, map(store.version_mark, names))]
     else:
-        marks = [
-            (part.name, part.values, digest_of_file(part.path))
-            for part in local_parts(described, described.file, directory)
-        ]
-    if any(mark is None for _, _, mark in marks):
+        files = local_parts(described, described.file, directory)
+        locations, values = tuple(part.name for part in files), [dict(part.values) for part in files]
+        marks = [digest_of_file(part.path) for part in files]
+    if len(marks) < len(locations):
         return None
-    locations = tuple(location for location, _, _ in marks)
-    parts = [[format_by_name(Path(location)), values, mark] for location, values, mark in marks]
+    formats = [format_by_name(Path(location)) for location in locations]
+    parts = [*zip(formats, values, marks, strict=True)]
     kind = [layout.kind, layout.words, *([field.name, str(field.type)] for field in layout.fields)]
     how = [READING, program, pa.__version__, kind, described.format, described.columns, described.parts]
     text = json.dumps([how, parts], sort_keys=True)

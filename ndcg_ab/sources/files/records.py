@@ -22,7 +22,7 @@ from ndcg_ab.sources.files.unpacking import open_bytes, open_table, read_checked
 from ndcg_ab.sources.forms.form import Reading, Records
 from ndcg_ab.sources.forms.plausible import NAMES, bare_name, is_plain_number
 from ndcg_ab.sources.forms.sample import DELIMITER_LINE
-from ndcg_ab.sources.tables.format_warnings import RemarkCounter, TrecRemarks, rated_rows
+from ndcg_ab.sources.tables.format_warnings import RemarkCounter, rated_rows, tag_remarks
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import (
     JUDGMENT,
@@ -46,12 +46,23 @@ def read_rows(path: Path, layout: Layout, reading: Reading, writer: TableWriter 
 
     The ranks of a TREC ranking are dropped if one of them is no number.
     """
-    collector = TrecRemarks(path)
-    records = read_records(path, layout, reading, collector.comments.add)
-    located = ((f"{path}, {location}", record) for location, record in records)
-    rows = collector.collect(records) if reading.format == "trec" else located
-    table = gather_records(rows, layout, writer, collector.remarks)
-    if not collector.unread.count:
+    is_trec, tags = reading.format == "trec", dict[str, int]()
+    unread, comments = RemarkCounter("unread_rank"), RemarkCounter("comment_line")
+
+    def located() -> Records:
+        for row, (location, record) in enumerate(read_records(path, layout, reading, comments.add), 1):
+            if is_trec and "tag" in record:
+                tags.setdefault(record.pop("tag"), row)
+            if is_trec and "score" in record and not is_plain_number(record.get("rank", "0")):
+                unread.add(f"{path}, {location}: rank {format_value(record['rank'])}")
+                record["rank"] = "0"
+            yield f"{path}, {location}", record
+
+    def remarks() -> list[Remark]:
+        return [*unread.remarks(), *comments.remarks(), *tag_remarks(path, tags)]
+
+    table = gather_records(located(), layout, writer, remarks)
+    if not unread.count:
         return table
     names, schema = layout.schema.names, layout.schema
     at = names.index("rank")

@@ -3,8 +3,6 @@
 JSON is read strictly: a key that is repeated in an object is an error.
 """
 
-import codecs
-import io
 import json
 import re
 from collections import Counter
@@ -64,125 +62,57 @@ def line_blocks(file: BinaryIO, longest: int | None = LONGEST_LINE) -> Iterator[
         yield rest
 
 
-def quoted_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the bytes of a CSV file in blocks that end where records end; raise UnusualError for a very long record."""
+def quoted_blocks(file: BinaryIO, delimiter: str) -> Iterator[bytes]:
+    """Yield the bytes of a CSV file in blocks that end where records end.
+
+    Raise UnusualError for a very long record, and unless every quote begins a field, ends a field, or is one of a pair.
+    """
     rest = b""
     for block in line_blocks(file):
         rest += block
         if rest.count(b'"') % 2 == 0:  # else a line end inside quotes
+            signs = bytes_between_ends(rest)
+            quotes = np.flatnonzero(signs == QUOTE) if b'"' in rest else np.array([], dtype=int)
+            beside = np.concatenate([signs[quotes[::2] - 1], signs[quotes[1::2] + 1]])
+            if not np.isin(beside, [ord(delimiter), QUOTE, *ENDS]).all():
+                raise UnusualError("a quote inside a field")
             yield rest
             rest = b""
         elif len(rest) > LONGEST_RECORD:
             raise UnusualError("a long record")
     if rest:
-        yield rest
+        raise UnusualError("a quote that never ends")
 
 
-class FileStream(io.RawIOBase):
-    """A stream that reads another stream, and closes that stream when it is closed."""
+def bytes_between_ends(block: bytes) -> npt.NDArray[np.uint8]:
+    """Return the bytes of a block of complete lines as an array, with a line end before and after them.
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self.file.close()
-        super().close()
-
-
-class ValidatingStream(FileStream):
-    """A stream that raises UnusualError or UnicodeDecodeError for text that a fast reader might misread.
-
-    Zero bytes and bytes that are not UTF-8 are refused, also in unused columns; subclasses check more.
+    Raise UnusualError for a zero byte and UnicodeDecodeError for bytes that are not UTF-8, also in unused columns.
     """
-
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file)
-        self.decoder = codecs.getincrementaldecoder("utf-8")()
-        self.known = b"\n"  # the last two bytes of what was looked at: a line ended before the first
-
-    def read(self, size: int = -1) -> bytes:
-        block = self.file.read(size)
-        if b"\0" in block:
-            raise UnusualError("a zero byte")
-        pending, _ = self.decoder.getstate()
-        if pending or not block.isascii() or not block:
-            self.decoder.decode(block, final=not block)
-        text = self.known + (block or b"\n\n")
-        self.check_text(text)
-        self.known = text[-2:]
-        if not block:
-            self.check_end()
-        return block
-
-    def check_text(self, text: bytes) -> None:
-        """Raise UnusualError for a problem in a piece of text.
-
-        The first and the last byte of the piece belong to its neighbours and are only context.
-        """
-
-    def check_end(self) -> None:
-        """Raise UnusualError if the text cannot end at this point."""
+    if b"\0" in block:
+        raise UnusualError("a zero byte")
+    if not block.isascii():
+        block.decode()
+    return np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
 
 
-class QuotedTextStream(ValidatingStream):
-    """A stream of CSV in which every quote must begin a field, end a field, or be one of a pair."""
+def count_objects(block: bytes) -> int:
+    """Return the number of lines of a block of complete lines, without blank lines.
 
-    def __init__(self, file: BinaryIO, delimiter: str) -> None:
-        super().__init__(file)
-        self.beside = np.zeros(256, dtype=bool)
-        self.beside[[ord(delimiter), QUOTE, *ENDS]] = True
-        self.is_open = False
-
-    def check_text(self, text: bytes) -> None:
-        if text.startswith((b"\nsep=", b"\n\xef\xbb\xbfsep=")):
-            raise UnusualError("the first line tells the delimiter")
-        if b'"' not in text:
-            return
-        signs = np.frombuffer(text, dtype=np.uint8)
-        indices = np.flatnonzero(signs[1:-1] == QUOTE) + 1
-        opening = (np.arange(len(indices)) % 2 == 0) != self.is_open
-        beside = np.where(opening, signs[indices - 1], signs[indices + 1])
-        if not self.beside[beside].all():
-            raise UnusualError("a quote inside a field")
-        self.is_open ^= bool(len(indices) % 2)
-
-    def check_end(self) -> None:
-        if self.is_open:
-            raise UnusualError("a quote that never ends")
-
-
-class JsonObjectStream(ValidatingStream):
-    """A stream of JSON Lines in which every line must look like one object, without very many brackets.
-
-    lines: the number of lines read so far, without blank ones.
+    Raise UnusualError unless every line looks like one JSON object, without very many brackets.
     """
-
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file)
-        self.lines = 0
-
-    def check_text(self, text: bytes) -> None:
-        signs = np.frombuffer(text, dtype=np.uint8)
-        ends = np.flatnonzero(is_end(signs[1:-1])) + 1
-        before, after = signs[ends - 1], signs[ends + 1]
-        last, first = before == ord("}"), after == ord("{")
-        if not (last | is_end(before)).all() or not (first | is_end(after)).all():
-            raise UnusualError("a line that is no object")
-        if len(self.known) == 1 and signs[1] not in (ord("{"), *ENDS):
-            raise UnusualError("a line that is no object")
-        self.lines += int(last.sum())
-        if text.count(b"{") + text.count(b"[") > len(ends) + DEEPEST:
-            brackets = np.flatnonzero((signs == ord("{")) | (signs == ord("[")))
-            if np.bincount(np.searchsorted(ends, brackets)).max() > DEEPEST:
-                raise UnusualError("many brackets")
-
-
-def is_end(signs: npt.NDArray[np.uint8]) -> Any:
-    """Return a boolean array that is true for the bytes that are line ends."""
-    return (signs == ENDS[0]) | (signs == ENDS[1])
+    signs = bytes_between_ends(block)
+    is_end = (signs == ENDS[0]) | (signs == ENDS[1])
+    ends = np.flatnonzero(is_end)
+    before, after = ends[1:] - 1, ends[:-1] + 1
+    is_last, is_first = signs[before] == ord("}"), signs[after] == ord("{")
+    if not (is_last | is_end[before]).all() or not (is_first | is_end[after]).all():
+        raise UnusualError("a line that is no object")
+    if block.count(b"{") + block.count(b"[") > len(ends) + DEEPEST:
+        brackets = np.flatnonzero((signs == ord("{")) | (signs == ord("[")))
+        if np.bincount(np.searchsorted(ends, brackets)).max() > DEEPEST:
+            raise UnusualError("many brackets")
+    return int(is_last.sum())
 
 
 def collapse_spaces(text: bytes) -> bytes:

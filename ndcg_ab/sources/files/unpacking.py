@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from ndcg_ab.errors import InputError, error_text, shorten
 from ndcg_ab.files import new_name
-from ndcg_ab.sources.files.streams import FileStream
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -139,12 +138,18 @@ def allowed_ratio(usual: int) -> int:
     return int(written)
 
 
-class MeteredFile(FileStream):
-    """A file stream that reads few bytes at a time and counts them."""
+class MeteredFile(io.RawIOBase):
+    """A stream that reads few bytes of a file at a time and counts them; closing the stream closes the file."""
 
     def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file)
-        self.count = 0
+        self.file, self.count = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
 
     def readinto(self, buffer: Any) -> int:
         room = memoryview(buffer)[:PACKED_AT_ONCE]
@@ -346,9 +351,9 @@ def read_checked_batches(
     """Yield the rows of a table in batches of `size` rows, and check the number of rows after the last batch.
 
     The footer of a Parquet file declares the number of rows three times: for the file, per row group, and as the number
-    of values of each column. If one of these differs from the rows that were read, the file is closed and InputError is
-    raised. Of the columns, only those that were read and have no lists are checked: a broken footer can crash the
-    process if it is asked about another column. Arrow files are not checked.
+    of values of each column. InputError is raised if one of these differs from the rows that were read. Of the columns,
+    only those that were read and have no lists are checked: a broken footer can crash the process if it is asked about
+    another column. Arrow files are not checked.
     columns: the columns to read; None for all.
     """
     rows = 0
@@ -366,7 +371,6 @@ def read_checked_batches(
             promised.add(sum(group.column(leaf).num_values for group in groups))
     if promised != {rows}:
         other = max(promised - {rows})
-        file.close()
         raise InputError(
             f"{path}: the Parquet file is broken, write it again: it promises {other:,} rows and holds {rows:,}"
         )

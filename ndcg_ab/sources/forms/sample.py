@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.errors import InputError, error_text
+from ndcg_ab.errors import refuse_unreadable
 from ndcg_ab.sources.files.arrow_tables import FILE, STREAM
 from ndcg_ab.sources.files.streams import split_fields, split_lines
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table
@@ -49,12 +49,10 @@ class Sample:
 
         columns: field -> column, as an option or a configuration names them.
         """
-        try:
+        with refuse_unreadable(path):
             now = path.stat()
             state = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns)
             return read_sample(path, state, tuple((columns or {}).items()))
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error_text(error)}") from None
 
     @classmethod
     def of_value(cls, name: str, value: Any, columns: Mapping[str, str] | None = None) -> "Sample":

@@ -213,9 +213,10 @@ def encode_judgments(singles: pa.Table, names: Sequence[str]) -> JudgmentCodes:
     judges = pc.unique(judge_names).sort()
     grades = np.asarray(singles["grade"].to_numpy(), dtype=float)
     files = pc.index_in(singles["file"], pa.array(list(names))).to_numpy()
-    columns = (position[key], pc.index_in(judge_names, judges).to_numpy(), files, grades)
-    order = np.lexsort(columns[::-1])
-    return JudgmentCodes(keys, *(column[order] for column in columns), tuple(judges.to_pylist()))
+    judge, document = pc.index_in(judge_names, judges).to_numpy(), position[key]
+    order = np.lexsort((grades, files, judge, document))
+    names_of_judges = tuple(judges.to_pylist())
+    return JudgmentCodes(keys, document[order], judge[order], files[order], grades[order], names_of_judges)
 
 
 def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:

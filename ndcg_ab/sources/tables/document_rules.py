@@ -172,13 +172,10 @@ def renumber_ranks(query: Codes, rank: npt.NDArray[Any], is_kept: npt.NDArray[np
     lowest = np.full(int(query.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(lowest, query, rank)
     query, rank = query[is_kept], rank[is_kept]
-    order = np.lexsort((rank, query))
-    indices = np.arange(len(order))
-    begins = np.r_[True, np.diff(query[order]) != 0]
-    differs = begins | np.r_[True, np.diff(rank[order]) != 0]
-    start = np.maximum.accumulate(np.where(begins, indices, 0))
-    ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.maximum.accumulate(np.where(differs, indices, 0)) - start + lowest[query[order]]
+    _, place = np.unique(rank, return_inverse=True)
+    keys = query * len(rank) + place  # which are sorted by query and rank
+    rows_before, rows_of_queries_before = (np.searchsorted(np.sort(each), each) for each in (keys, query))
+    ranks: Codes = rows_before - rows_of_queries_before + lowest[query]
     return ranks
 
 

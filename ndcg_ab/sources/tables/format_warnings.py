@@ -11,7 +11,7 @@ from ndcg_ab.files import name_path_in_errors
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.files.unpacking import is_packed
 from ndcg_ab.sources.forms.form import Records
-from ndcg_ab.sources.forms.plausible import NO_GRADE, is_plain_number
+from ndcg_ab.sources.forms.plausible import NO_GRADE
 
 MOST_EXAMPLES = 5
 
@@ -60,35 +60,6 @@ class RemarkCounter:
 
     def remarks(self, message: str | None = None) -> list[Remark]:
         return [Remark(self.code, self.count, tuple(self.examples), message)] if self.count else []
-
-
-class TrecRemarks:
-    """A collector that passes on the records of a TREC file and counts what deserves a remark.
-
-    unread: counts records with a score whose rank is no number; the rank is replaced by 0. comments: counts comment
-    lines. tags: tag -> number of its first row.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.unread, self.comments = RemarkCounter("unread_rank"), RemarkCounter("comment_line")
-        self.tags: dict[str, int] = {}
-
-    def collect(self, records: Records) -> Records:
-        """Yield (location, {field: value}) for each record.
-
-        The file is added to the location, and the tag is removed from the fields.
-        """
-        for row, (location, record) in enumerate(records, 1):
-            if "tag" in record:
-                self.tags.setdefault(record.pop("tag"), row)
-            if "score" in record and not is_plain_number(record.get("rank", "0")):
-                self.unread.add(f"{self.path}, {location}: rank {format_value(record['rank'])}")
-                record["rank"] = "0"
-            yield f"{self.path}, {location}", record
-
-    def remarks(self) -> list[Remark]:
-        return [*self.unread.remarks(), *self.comments.remarks(), *tag_remarks(self.path, self.tags)]
 
 
 def rated_rows(records: Records, unrated: RemarkCounter, words: Iterable[tuple[str, float]]) -> Records:

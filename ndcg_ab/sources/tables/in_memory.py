@@ -30,13 +30,13 @@ from ndcg_ab.sources.files.records import (
     table_rows,
 )
 from ndcg_ab.sources.files.streams import UnusualError
+from ndcg_ab.sources.forms.form import Records
 from ndcg_ab.sources.forms.nested import is_list
 from ndcg_ab.sources.forms.recognition import choose_reading
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import cast_columns, select_columns, table_if_clean
 from ndcg_ab.sources.tables.schema import Layout
 
-LocatedRecords = Iterator[tuple[str, dict[str, Any]]]  # (location for messages, record)
 IN_DICTIONARIES = {"judgment": "grade", "ranking": "score"}  # kind of table -> field of the number by document
 DIRECT = (int, float, np.floating, np.integer)  # numbers that pyarrow takes as they are
 
@@ -178,7 +178,7 @@ def read_nested(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> 
     return gather_records(located_records(data, layout, columns), layout)
 
 
-def located_records(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> LocatedRecords:
+def located_records(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> Records:
     """Yield (location, {field: value}) for each record of dictionaries or lists.
 
     The location is such as ``judgments, query 'q1', document 'd1'``. columns: field -> key in the data. Raises
