@@ -94,8 +94,8 @@ def read_regular_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.T
             except UNCLEAR:
                 identifiers.reverse()
                 piece = parse_block(block, columns, identifiers[0])
-            if piece.num_rows != objects:
-                raise UnusualError("several objects on a line")
+            if not objects or piece.num_rows != objects:
+                raise UnusualError("several objects on a line, or none")
             yield piece
 
 
