@@ -166,15 +166,15 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
     for piece in read_batches(events.table, ["text"]):
         for row in pc.value_counts(piece["text"]).to_pylist():
             counts[row["values"]] += row["counts"]
-    if not queries:
-        return text_table([*counts], [*counts]), []
+    ids_by_text = {text: [text] for text in counts}
     exact, alike = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for query_id, text in queries.items():
         exact[text].append(query_id)
         alike[fold_text(text)].append(query_id)
-    ids_by_text = {text: exact.get(text) or alike.get(fold_text(text), []) for text in counts}
+    if queries:
+        ids_by_text = {text: exact.get(text) or alike.get(fold_text(text), []) for text in counts}
     lacking = sorted((text for text in counts if not ids_by_text[text]), key=lambda text: (-counts[text], text))
-    if len(lacking) == len(counts):
+    if lacking and len(lacking) == len(counts):
         raise InputError(
             f"{events.origin}: none of its {len(counts):,} texts (such as {format_value(lacking[0])}) is the text of a"
             f" query (such as {format_value(next(iter(queries.values())))}): give the queries that users typed"
@@ -189,17 +189,8 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
         remarks.append(Remark("click_unmatched_query", sum(counts[text] for text in lacking), examples, message))
     pairs = [(text, query_id) for text, ids in ids_by_text.items() for query_id in ids]
     rows = [*pairs, *((text, OTHER + text) for text in lacking)]
-    return text_table([text for text, _ in rows], [query_id for _, query_id in rows], len(pairs)), remarks
-
-
-def text_table(texts: list[str], query_ids: list[str], requested: int | None = None) -> pa.Table:
-    """Return a table of search texts with their queries, in the columns text, query_id and is_asked.
-
-    is_asked is true if documents are to be graded for the text. requested: number of first rows in which is_asked is
-    true; None for all rows.
-    """
-    is_asked = np.arange(len(texts)) < (len(texts) if requested is None else requested)
-    return pa.table([texts, query_ids, is_asked], schema=TEXTS)
+    columns = [text for text, _ in rows], [query_id for _, query_id in rows], np.arange(len(rows)) < len(pairs)
+    return pa.table(columns, schema=TEXTS), remarks
 
 
 class ClickJudgments(Source):

@@ -26,8 +26,6 @@ from ndcg_ab.sources.tables.reduced_ranking import (
     FastReaderError,
     NeededResults,
     ReducedRanking,
-    make_table,
-    refuse_scattered_queries,
 )
 from ndcg_ab.sources.tables.schema import RANKING
 
@@ -118,7 +116,8 @@ def read_buffers(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_r
         buffers
     )
     query_ids = text_column(head_ends, heads)
-    refuse_scattered_queries(query_ids)
+    if len(query_ids.unique()) < len(query_ids):  # the rows of a query are not together
+        raise FastReaderError
     returned, sizes, kept, low = (
         np.frombuffer(each, np.int64) for each in (lengths, given_rows, kept_rows, first_ranks)
     )
@@ -140,9 +139,10 @@ def read_buffers(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_r
     is_kept = np.arange(len(codes)) - starts[codes] < kept[codes]
     if not is_kept.all():
         rows = rows.filter(pa.array(is_kept))
-    known_ranks = (low, low + returned - 1, np.ones(len(low), bool)) if has_ranks else (None, None, None)
+    unknown = [None] * len(low)
+    known_ranks = (low, low + returned - 1, np.ones(len(low), bool)) if has_ranks else (unknown, unknown, unknown)
     ends = (np.frombuffer(each, np.float64) for each in (lowest, highest))
-    answers = make_table([query_ids, returned, *known_ranks, *ends, met], ANSWER)
+    answers = pa.table([query_ids, returned, *known_ranks, *ends, met], schema=ANSWER)
     return ReducedRanking(rows, answers, int(returned.sum()))
 
 

@@ -194,20 +194,42 @@ class Hit:
     url: str | None = None
 
 
+class AnswerPath:
+    """A JMESPath expression of a configuration, which finds a value in an answer.
+
+    where, key: the key of the expression, for messages. Raises InputError if it is no JMESPath expression.
+    """
+
+    def __init__(self, where: str, key: str, written: str) -> None:
+        import jmespath.exceptions
+
+        self.text = f"{key} = {written!r}"
+        self.trouble = jmespath.exceptions.JMESPathError
+        try:
+            self.expression = jmespath.compile(written)
+        except self.trouble as error:
+            reason = excerpt(str(error).splitlines()[0])
+            raise InputError(f"{where}.{self.text}: must be a JMESPath expression: {reason}") from None
+
+    def find(self, content: Any) -> Any:
+        """Return the value that the expression finds; raise QueryError if the expression fails."""
+        try:
+            return self.expression.search(content)
+        except self.trouble as error:
+            raise QueryError(f"{self.text} fails: {excerpt(str(error))}") from None
+
+
 class AnswerReader:
     """A reader that extracts hits and costs from answers by the JMESPath expressions of a configuration."""
 
     def __init__(self, described: HttpRequest, where: str) -> None:
         self.depth = described.depth
         self.paths = {
-            field: compile_path(path, f"{where}.results.{field}")
+            field: AnswerPath(where, f"results.{field}", path)
             for field in HttpResults.model_fields
             if (path := getattr(described.results, field)) is not None
         }
-        self.written = described.results
-        self.costs = {
-            name: (path, compile_path(path, f"{where}.costs.{name}")) for name, path in described.costs.items()
-        }
+        self.costs = {name: AnswerPath(where, f"costs.{name}", path) for name, path in described.costs.items()}
 
     def read_hits(self, answer: Any) -> list[Hit]:
         """Return the hits of an answer.
@@ -220,7 +242,7 @@ class AnswerReader:
         hits = self.find_field("hits", answer)
         if not isinstance(hits, list):
             raise QueryError(
-                f"{self.path_text('hits')} finds {json_type(hits)} in the answer, and must find a list; the answer"
+                f"{self.paths['hits'].text} finds {json_type(hits)} in the answer, and must find a list; the answer"
                 f" {keys_text(answer)}"
             )
         if len(hits) > self.depth:
@@ -237,13 +259,13 @@ class AnswerReader:
         number of at least 0.
         """
         costs = {}
-        for name, (written, path) in self.costs.items():
-            value = evaluate_path(path, answer, f"costs.{name} = {written!r}") if name in names else None
+        for name, path in self.costs.items():
+            value = path.find(answer) if name in names else None
             if value is None:
                 continue
             if type(value) not in (int, float) or not 0 <= value <= MOST_COST:
                 shown = format_value(value) if type(value) in (int, float) else json_type(value)
-                raise QueryError(f"costs.{name} = {written!r} finds {shown}, and must find a finite number, 0 or more")
+                raise QueryError(f"{path.text} finds {shown}, and must find a finite number, 0 or more")
             costs[name] = float(value)
         return costs
 
@@ -259,7 +281,7 @@ class AnswerReader:
         path: the key of the JMESPath expression in `results`. where: the location for messages.
         """
         try:
-            return read_value(field, self.find_field(path, hit), f"{where}: {self.path_text(path)}")
+            return read_value(field, self.find_field(path, hit), f"{where}: {self.paths[path].text}")
         except InputError as error:
             hint = "; leave results.score out, and places count" if field is SCORE else ""
             raise QueryError(f"{error}{hint}; the hit {keys_text(hit)}") from None
@@ -278,34 +300,7 @@ class AnswerReader:
         return text if is_valid_text(text) else None
 
     def find_field(self, field: str, content: Any) -> Any:
-        return evaluate_path(self.paths[field], content, self.path_text(field)) if field in self.paths else None
-
-    def path_text(self, field: str) -> str:
-        return f"results.{field} = {getattr(self.written, field)!r}"
-
-
-def evaluate_path(path: Any, content: Any, text: str) -> Any:
-    """Return the value that a compiled JMESPath expression finds; raise QueryError if the expression fails.
-
-    text: the expression with its key, for the message.
-    """
-    import jmespath.exceptions
-
-    try:
-        return path.search(content)
-    except jmespath.exceptions.JMESPathError as error:
-        raise QueryError(f"{text} fails: {excerpt(str(error))}") from None
-
-
-def compile_path(path: str, where: str) -> Any:
-    import jmespath
-    import jmespath.exceptions
-
-    try:
-        return jmespath.compile(path)
-    except jmespath.exceptions.JMESPathError as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{where} = {path!r}: must be a JMESPath expression: {excerpt(reason)}") from None
+        return self.paths[field].find(content) if field in self.paths else None
 
 
 def parse_answer(content: bytes) -> Any:

@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,8 @@ class JudgeFunctionCaller:
                 self.described.arguments, f"python = {self.origin!r}, arguments", self.directory
             )
             countdown = Countdown("judging", len(waiting), say)
-            answers = self.answers(function, [(index, *pairs[index]) for index in waiting], arguments)
+            ask = partial(self.check_grade, partial(function, **arguments))
+            answers = self.answers(ask, [(index, *pairs[index]) for index in waiting])
             for index, grade in answers:
                 grades[index] = grade
                 if keys:
@@ -134,17 +136,13 @@ class JudgeFunctionCaller:
         return [answer_key(about, query, document) for query, document in pairs]
 
     def answers(
-        self, function: Callable[..., Any], pairs: Sequence[tuple[int, Query, Document]], arguments: Mapping[str, Any]
+        self, ask: Callable[[Query, Document], float | None], pairs: Sequence[tuple[int, Query, Document]]
     ) -> Iterator[tuple[int, float | None]]:
-        """Call the function for each pair and yield (index of the pair, grade), in the order in which grades arrive.
+        """Call `ask` for each pair and yield (index of the pair, grade), in the order in which grades arrive.
 
         If a call fails, no further calls begin, the grades of the running calls are yielded, and then the error is
         raised.
         """
-
-        def ask(query: Query, document: Document) -> float | None:
-            return self.check_grade(function, query, document, arguments)
-
         if self.workers == 1:
             for index, query, document in pairs:
                 yield index, ask(query, document)
@@ -164,16 +162,14 @@ class JudgeFunctionCaller:
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
 
-    def check_grade(
-        self, function: Callable[..., Any], query: Query, document: Document, arguments: Mapping[str, Any]
-    ) -> float | None:
+    def check_grade(self, function: Callable[..., Any], query: Query, document: Document) -> float | None:
         """Call the function for one pair and return the grade, or None if the function cannot tell.
 
         Raises InputError if the function fails, or the grade is no finite number from -1,000 to 1,000.
         """
         location = ids_text(query.query_id, document.doc_id)
         with translate_foreign_errors(f"python = {self.origin!r} failed on {location}"):
-            grade = function(query, document, **arguments)
+            grade = function(query, document)
             if grade is None:
                 return None
             if not is_finite(grade) or abs(grade) > MOST_GRADE:

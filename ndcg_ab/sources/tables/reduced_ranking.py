@@ -15,8 +15,8 @@ last of them. No row that is left out can be at a rank that a metric with a cuto
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -91,26 +91,7 @@ class ReducedRanking:
     ranks: pa.Table | None = None
 
 
-def make_table(columns: Sequence[pa.Array | npt.NDArray[Any] | list[int | None] | None], schema: pa.Schema) -> pa.Table:
-    """Return a table of the given columns; None stands for a column of nulls, except for the first column."""
-    count = len(cast(pa.Array, columns[0]))
-    arrays = [
-        pa.nulls(count, field.type) if column is None else pa.array(column, field.type)
-        for column, field in zip(columns, schema, strict=True)
-    ]
-    return pa.table(arrays, schema=schema)
-
-
 def query_starts(query_ids: pa.Array) -> Whole:
     """Return the row number at which each run of rows with equal query ids starts."""
     differs = pc.not_equal(query_ids[1:], query_ids[:-1]).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
-
-
-def refuse_scattered_queries(heads: pa.Array) -> None:
-    """Raise FastReaderError if the rows of a query are not together.
-
-    heads: the query id of each run of rows with equal query ids.
-    """
-    if len(heads.unique()) < len(heads):
-        raise FastReaderError
