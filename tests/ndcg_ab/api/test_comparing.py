@@ -21,7 +21,7 @@ from ndcg_ab.config.options.from_options import OPTIONS
 from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.engines.duckdb.engine import shared_database
 from tests.asked import asked_for, digests
-from tests.commands import invoke
+from tests.commands import compare_command, invoke
 from tests.ndcg_ab.api import typed_program
 from tests.ndcg_ab.api.frames import (
     JUDGMENTS,
@@ -50,10 +50,7 @@ def of_the_command(*options: str) -> str:
 
 
 def command_of(*options: str) -> list[str]:
-    command = ["compare", "--judgments", JUDGMENTS, *options, "--json", "-"]
-    for name, path in SYSTEMS.items():
-        command += ["--system", f"{name}={path}"]
-    return command
+    return compare_command(DATA, *options, "--json", "-", judgments="judgments.qrels")
 
 
 @pytest.fixture(scope="module")

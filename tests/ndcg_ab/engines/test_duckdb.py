@@ -27,12 +27,6 @@ def test_an_error_in_a_sql_file_names_the_file() -> None:
         tables.read("rank_rule")
 
 
-def test_a_missing_parameter_is_an_error() -> None:
-    with DuckDBEngine() as tables, pytest.raises(SqlError, match=r"sql/0_load/040_system\.sql: .*baseline"):
-        tables.put("pulled_system", pa.table({"system_id": ["old"], "position": [0]}))
-        tables.build("system")
-
-
 def test_rows_are_added_and_so_are_new_columns(tmp_path: Path) -> None:
     with GrowingDatabase(tmp_path / "history.duckdb") as history:
         history.append("night", pa.table({"ordinal": [1]}))

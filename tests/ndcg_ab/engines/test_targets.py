@@ -45,35 +45,31 @@ class Logged(DuckDBEngine):
         return found
 
 
-class Counting(Logged):
-    """In memory."""
-
-
 class Kept(Logged, StoredTables):
     """Of a file."""
 
 
 @pytest.fixture
-def engine() -> Iterator[Counting]:
-    with Counting() as made:
+def engine() -> Iterator[Logged]:
+    with Logged() as made:
         made.put("pulled_number", pa.table({"n": [1, 2, 3]}))
         made.set_defaults(least=2)
         yield made
 
 
-def test_a_target_brings_what_it_needs_and_nothing_else(engine: Counting) -> None:
+def test_a_target_brings_what_it_needs_and_nothing_else(engine: Logged) -> None:
     assert engine.read("square", order="n").to_pydict() == {"n": [4, 9]}
     assert engine.new() == ["number", "large", "square"]
 
 
-def test_what_is_there_is_not_built_again(engine: Counting) -> None:
+def test_what_is_there_is_not_built_again(engine: Logged) -> None:
     engine.build("large")
     engine.new()
     assert engine.rows("sum") == [(13,)]
     assert engine.new() == ["square"], "and a query leaves nothing behind"
 
 
-def test_a_new_pulled_table_makes_everything_that_comes_from_it_anew(engine: Counting) -> None:
+def test_a_new_pulled_table_makes_everything_that_comes_from_it_anew(engine: Logged) -> None:
     engine.build("square", "other")
     engine.new()
     engine.put("pulled_number", pa.table({"n": [5]}))
@@ -82,7 +78,7 @@ def test_a_new_pulled_table_makes_everything_that_comes_from_it_anew(engine: Cou
     assert engine.rows("other") == [(5,)]
 
 
-def test_parameters_are_those_of_the_target(engine: Counting) -> None:
+def test_parameters_are_those_of_the_target(engine: Logged) -> None:
     assert engine.count("large") == 2
     engine.build("large", least=3)
     assert engine.rows("square") == [(9,)], "what reads it is made anew, too"
@@ -93,18 +89,18 @@ def test_parameters_are_those_of_the_target(engine: Counting) -> None:
 
 
 def test_a_parameter_that_nobody_gives_is_named() -> None:
-    with Counting() as engine:
+    with Logged() as engine:
         engine.put("pulled_number", pa.table({"n": [1]}))
         with pytest.raises(SqlError, match=r"sql/20_large\.sql: its parameter least is not given"):
             engine.build("square")
 
 
-def test_a_table_can_take_the_place_of_a_pulled_one(engine: Counting) -> None:
+def test_a_table_can_take_the_place_of_a_pulled_one(engine: Logged) -> None:
     engine.replace_input_with("large", input_name="pulled_number")
     assert engine.rows("number", order="n") == [(2,), (3,)]
 
 
-def test_rows_are_chosen_and_ordered(engine: Counting) -> None:
+def test_rows_are_chosen_and_ordered(engine: Logged) -> None:
     assert engine.rows("number", ("n",), where={"n": [3, 1]}, order="n desc") == [(3,), (1,)]
     assert engine.rows("number", where={"n": 2}) == [(2,)]
     assert engine.count("number", {"n": 2}) == 1
@@ -116,7 +112,7 @@ def test_a_database_file_remembers_what_was_made_in_it(
 ) -> None:
     """And with which parameters; where it is small, they are made again."""
     monkeypatch.setattr(thresholds, "QUICKLY_MADE_ROWS", small)
-    with Counting() as engine:
+    with Logged() as engine:
         engine.put("pulled_number", pa.table({"n": [1, 2, 3]}))
         engine.set_defaults(least=3)
         engine.build("large")
@@ -128,14 +124,14 @@ def test_a_database_file_remembers_what_was_made_in_it(
         assert kept.new() == ["large"]
 
 
-def test_repeated_rows_are_noticed(engine: Counting) -> None:
+def test_repeated_rows_are_noticed(engine: Logged) -> None:
     assert not engine.may_repeat("pulled_number", ["n"])
     engine.put("pulled_number", pa.table({"n": [1, 2, 1]}))
     assert engine.may_repeat("pulled_number", ["n"])
 
 
 def test_what_is_released_is_made_anew_and_what_came_from_it_stays() -> None:
-    with Counting() as engine:
+    with Logged() as engine:
         engine.set_defaults(least=2)
         engine.put("pulled_number", pa.table({"n": [1, 2]}))
         engine.build("square")

@@ -12,29 +12,21 @@ from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels.rescoring import rescore
 from ndcg_ab.pipeline import evaluate
-from tests.inputs import write_rankings
+from tests.inputs import write_evaluation
 
 QUERIES = [f"q{number}" for number in range(12)]
 
 
-def evaluation_in(folder: Path, judged: list[tuple[str, str, int]]) -> Evaluation:
-    write_rankings(folder, {"old": dict.fromkeys(QUERIES, "abc"), "new": dict.fromkeys(QUERIES, "bac")})
-    (folder / "qrels").write_text("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged))
-    systems = [{"name": name, "file": f"{name}.run"} for name in ("old", "new")]
-    content = {
-        "name": "e",
-        "judgments": "qrels",
-        "systems": systems,
-        "metrics": ["rr"],
-        "guardrails": {"recall@2": 0.1},
-    }
-    return Evaluation.model_validate(content | {"directory": folder})
+def evaluation_in(folder: Path, judged: dict[str, int]) -> Evaluation:
+    """Return an evaluation of two rankings in which every query has the same judgments."""
+    rankings = {"old": dict.fromkeys(QUERIES, "abc"), "new": dict.fromkeys(QUERIES, "bac")}
+    keys = {"metrics": ["rr"], "guardrails": {"recall@2": 0.1}}
+    return write_evaluation(folder, dict.fromkeys(QUERIES, judged), rankings, **keys)
 
 
 @pytest.mark.slow
 def test_scores_are_those_of_the_other_judgments_and_nothing_of_the_first_is_touched(tmp_path: Path) -> None:
-    judged = [(query, doc, int(doc == "a")) for query in QUERIES for doc in "ab"]
-    evaluation = evaluation_in(tmp_path, judged)
+    evaluation = evaluation_in(tmp_path, {"a": 1, "b": 0})
     with open_engine() as engine:
         outcome, store = evaluate(evaluation, engine)
         read = store.inputs()
@@ -50,7 +42,7 @@ def test_scores_are_those_of_the_other_judgments_and_nothing_of_the_first_is_tou
 
 
 def test_what_is_wrong_with_them_says_whose_they_are(tmp_path: Path) -> None:
-    evaluation = evaluation_in(tmp_path, [(query, "a", 1) for query in QUERIES])
+    evaluation = evaluation_in(tmp_path, {"a": 1})
     with open_engine() as engine:
         read = evaluate(evaluation, engine)[1].inputs()
     assert read.judgments is not None

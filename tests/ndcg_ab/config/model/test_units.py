@@ -1,6 +1,5 @@
 """Differences that a metric cannot have: refused wherever they are named; half of the possible ones are asked about."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.testing import assert_not_worse
-from tests.commands import invoke
+from tests.commands import compare_command, invoke, read_json
 from tests.paths import DATA
+from tests.sentences import refusal_text
 
 JUDGMENTS, OLD, NEW = DATA / "judgments.qrels", DATA / "old.run", DATA / "new.run"
 FILES: dict[str, Any] = {
@@ -60,9 +60,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("keys", "said"), REFUSED.values(), ids=REFUSED)
 def test_what_no_difference_reaches_is_refused(keys: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError) as refused:
-        validate_evaluation({"name": "units", **FILES, **keys})
-    assert str(refused.value).startswith(said)
+    assert refusal_text(validate_evaluation, {"name": "units", **FILES, **keys}).startswith(said)
 
 
 @pytest.mark.parametrize("keys", [{"guardrails": {"rr": 0.999}}, {"guardrails": {"dcg@10": 12}}, {"metrics": ["rr"]}])
@@ -73,20 +71,16 @@ def test_what_one_can_reach_is_taken(keys: dict[str, Any]) -> None:
 # ---- everywhere
 
 
-def command(*options: str) -> list[str]:
-    return ["compare", "--judgments", str(JUDGMENTS), "--system", f"old={OLD}", "--system", f"new={NEW}", *options]
-
-
 @pytest.mark.slow
 def test_compare_asks_about_half_of_it() -> None:
-    found = invoke(command("--guardrail", "recall@5=.5", "--json", "-", "--resamples", "100", "--quiet"))
-    (finding,) = [each for each in json.loads(found.stdout)["findings"] if each["code"] == "large_difference"]
+    command = compare_command(DATA, "--guardrail", "recall@5=.5", "--resamples", "100", judgments="judgments.qrels")
+    (finding,) = [each for each in read_json(command)["findings"] if each["code"] == "large_difference"]
     assert finding["severity"] == "warning"
     assert finding["message"] == (
         "guardrails: recall@5 = 0.5: is half of the largest possible difference or more, since recall@5 lies between 0"
         " and 1; did you mean 0.005?"
     )
-    silenced = invoke(command("--guardrail", "recall@5=.5", "--finding", "large_difference=ignore"))
+    silenced = invoke([*command, "--finding", "large_difference=ignore"])
     assert silenced.exit_code == 0 and "did you mean" not in silenced.output
 
 
