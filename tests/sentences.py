@@ -1,7 +1,11 @@
-"""The fields of a comparison that its verdict's sentence tells, so that tests can write the sentence alone."""
+"""Sentences: the fields of a comparison that a verdict's sentence tells, and the sentence of a refusal."""
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from ndcg_ab.errors import InputError
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict
 
 STARTS: dict[str, Verdict] = {
@@ -29,3 +33,11 @@ def fields_of_sentence(sentence: str) -> dict[str, Any]:
         found["obstacle"] = Obstacle.FEW_QUERIES
         found["least_queries"] = int(sentence.partition("fewer than ")[2].rstrip(")") or 2)
     return found
+
+
+def refusal_text(function: Callable[..., object], *arguments: Any, **options: Any) -> str:
+    """Call a function, and return the one line of the InputError that it raises."""
+    with pytest.raises(InputError) as caught:
+        function(*arguments, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)

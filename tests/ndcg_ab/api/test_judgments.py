@@ -12,6 +12,7 @@ import pytest
 import ndcg_ab
 from tests.commands import invoke
 from tests.paths import DATA
+from tests.sentences import refusal_text
 
 PEOPLE = {f"q{number}": {"a": 1, "b": 0} for number in range(20)}
 MODEL = {query: {"a": 0, "b": 1} for query in PEOPLE}
@@ -98,6 +99,4 @@ def test_a_configuration_is_taken_as_of_now(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_of_judge_next_name_the_argument(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ndcg_ab.InputError) as caught:
-        ndcg_ab.judge_next(DATA / "judgments.qrels", FILES, **arguments)
-    assert message in str(caught.value)
+    assert message in refusal_text(ndcg_ab.judge_next, DATA / "judgments.qrels", FILES, **arguments)

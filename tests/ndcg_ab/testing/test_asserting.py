@@ -16,6 +16,7 @@ from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 from tests.paths import DATA
+from tests.sentences import refusal_text
 
 JUDGMENTS = DATA / "judgments.qrels"
 OLD, NEW = DATA / "old.run", DATA / "new.run"
@@ -167,9 +168,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_what_cannot_be_used_is_an_input_error(name: str) -> None:
     options, said = BAD[name]
-    with pytest.raises(InputError) as error:
-        assert_not_worse(JUDGMENTS, OLD, NEW, **options)
-    assert str(error.value).startswith(said)
+    assert refusal_text(assert_not_worse, JUDGMENTS, OLD, NEW, **options).startswith(said)
 
 
 def test_a_bad_row_is_named_and_leads_to_the_test_alone() -> None:

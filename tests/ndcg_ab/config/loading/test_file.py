@@ -13,6 +13,7 @@ from ndcg_ab.config.model.inputs.sources import FileSource, PythonSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull_source
 from tests.paths import ROOT
+from tests.sentences import refusal_text
 
 SYSTEMS: list[dict[str, Any]] = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "runs/new.csv"}]
 LEAST: dict[str, Any] = {"name": "t", "judgments": "qrels", "systems": SYSTEMS}
@@ -68,9 +69,7 @@ UNKNOWN = {
 @pytest.mark.parametrize("key", UNKNOWN)
 def test_an_unknown_key_is_named_with_the_nearest(key: str, tmp_path: Path) -> None:
     text, hint = UNKNOWN[key]
-    with pytest.raises(InputError) as caught:
-        read_text_as_config(tmp_path, text)
-    (sentence,) = str(caught.value).splitlines()
+    sentence = refusal_text(read_text_as_config, tmp_path, text)
     assert sentence.startswith(f"{tmp_path / 'c.yaml'}: key '{key}' is unknown")
     assert hint in sentence
     assert "directory" not in sentence.partition("known here")[2], "that key is not for files"
@@ -136,12 +135,9 @@ WRONG = {
 
 @pytest.mark.parametrize("sentence", WRONG)
 def test_one_sentence_says_what_is_wrong(sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        read_text_as_config(tmp_path, WRONG[sentence])
-    message = str(caught.value)
+    message = refusal_text(read_text_as_config, tmp_path, WRONG[sentence])
     assert message.startswith(f"{tmp_path / 'c.yaml'}: ")
     assert sentence in message
-    assert "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -251,10 +247,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("key", "given", "sentence"), REFUSED)
 def test_what_is_refused(key: str, given: str, sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        read_with(tmp_path, **{key: given})
-    assert str(caught.value).startswith(f"{tmp_path / 'c.yaml'}: {sentence}")
-    assert "\n" not in str(caught.value)
+    assert refusal_text(read_with, tmp_path, **{key: given}).startswith(f"{tmp_path / 'c.yaml'}: {sentence}")
 
 
 SECRETS = """

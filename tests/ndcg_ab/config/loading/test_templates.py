@@ -10,6 +10,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.templates import resolve_templates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
+from tests.sentences import refusal_text
 
 NIGHT = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)  # half past midnight of the 21st in Berlin
 BERLIN = {"cron": "0 2 * * *", "timezone": "Europe/Berlin"}
@@ -81,9 +82,7 @@ def test_a_form_that_is_none_is_refused_when_the_file_is_read(form: str, said: s
     path = tmp_path / "c.yaml"
     path.write_text(f"name: t\njudgments: q\nqueries: q.tsv\nsystems:\n  - name: a\n    {where}\n")
     place = f"systems[0].{key}" + (".depth[0]" if key == "arguments" else "")
-    with pytest.raises(InputError) as caught:
-        read_config(path)
-    assert str(caught.value).startswith(f"{path}: {place} = 'x{form}': {said}")
+    assert refusal_text(read_config, path).startswith(f"{path}: {place} = 'x{form}': {said}")
 
 
 FILES = ("runs/a.run", "runs/b.v2.run.gz", "runs/2026-11-20.run", "runs/.hidden.run", "qrels-1.txt", "x[1].run")
@@ -142,10 +141,7 @@ def test_patterns(name: str, file: str, expected: dict[str, Any], tmp_path: Path
 def test_patterns_that_are_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
     touched(tmp_path, *FILES)
     given = evaluation(tmp_path, **changes)
-    with pytest.raises(InputError) as caught:
-        resolve_templates(given, NIGHT)
-    assert str(caught.value).startswith(said.replace("{f}", str(tmp_path)))
-    assert "\n" not in str(caught.value)
+    assert refusal_text(resolve_templates, given, NIGHT).startswith(said.replace("{f}", str(tmp_path)))
 
 
 def test_no_file_matches_and_the_nearest_is_named(tmp_path: Path) -> None:
