@@ -7,6 +7,7 @@ import pytest
 
 import ndcg_ab
 from ndcg_ab.results.decisions import Choice
+from tests.repeated import mostly_soaked
 
 Rankings = dict[str, dict[str, float]]
 EXCHANGED = {
@@ -53,13 +54,8 @@ class Drawn:
         return decision.decision
 
 
-def few_or_many(few: int, many: int) -> list[Any]:
-    """Seeds: the first few for every run, the others for the patient ones."""
-    return [*range(few), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(few, many))]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", few_or_many(4, 60))
+@pytest.mark.parametrize("seed", mostly_soaked(range(60), kept=range(4)))
 def test_exchanging_the_systems_exchanges_the_decision(seed: int) -> None:
     drawn = Drawn(seed)
     decision, other = drawn.decide(drawn.old, drawn.new), drawn.decide(drawn.new, drawn.old)
@@ -67,7 +63,7 @@ def test_exchanging_the_systems_exchanges_the_decision(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", few_or_many(4, 300))
+@pytest.mark.parametrize("seed", mostly_soaked(range(300), kept=range(4)))
 def test_what_only_describes_never_changes_a_decision(seed: int) -> None:
     """Describing metrics, bounds or none: one of the changes for each seed."""
     drawn = Drawn(seed)
@@ -82,7 +78,7 @@ def test_what_only_describes_never_changes_a_decision(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", few_or_many(2, 30))
+@pytest.mark.parametrize("seed", mostly_soaked(range(30), kept=range(2)))
 def test_an_unjudged_document_put_first_everywhere_is_no_harm(seed: int) -> None:
     drawn = Drawn(seed)
     candidate = {query: {"unseen": 1e9, **ranking} for query, ranking in drawn.old.items()}
@@ -93,7 +89,7 @@ def test_an_unjudged_document_put_first_everywhere_is_no_harm(seed: int) -> None
 
 
 @pytest.mark.first_case
-@pytest.mark.parametrize("seed", few_or_many(2, 30))
+@pytest.mark.parametrize("seed", mostly_soaked(range(30), kept=range(2)))
 def test_complete_judgments_leave_nothing_to_judge(seed: int) -> None:
     drawn = Drawn(seed)
     assert drawn.decide(drawn.old, drawn.new, complete_judgments=True) is not Choice.JUDGE_RESULTS

@@ -8,11 +8,13 @@ import pytest
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.pipeline import Stage, stages
+from tests.repeated import mostly_soaked
 from tests.small_evaluation import calling, is_known, no_tracker, perform_run, small, undrawn
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
 
 FILES = {"judgments": "judgments.qrels", "queries": "queries.tsv", "ranking": "new.run"}
+FILE_CHANGES = [(how, kind) for how in ("other rows", "gone") for kind in FILES]
 CHANGES: dict[str, Any] = {"queries": {"file": "queries.tsv"}, "slices": {"by": ["language"], "smallest": 6}}
 
 
@@ -29,16 +31,9 @@ def changed(kind: str, content: str) -> str:
     return "".join([lines[0], *lines[len(lines) // 2 :]])
 
 
-@pytest.mark.parametrize(
-    ("how", "kind"),
-    [
-        ("other rows", "judgments"),
-        ("gone", "ranking"),
-        *(pytest.param("other rows", kind, marks=pytest.mark.soak) for kind in FILES if kind != "judgments"),
-        *(pytest.param("gone", kind, marks=pytest.mark.soak) for kind in FILES if kind != "ranking"),
-    ],
-)
-def test_what_was_pulled_is_what_is_used(kind: str, how: str, undisturbed: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", mostly_soaked(FILE_CHANGES, kept=FILE_CHANGES[::5]), ids=str)
+def test_what_was_pulled_is_what_is_used(change: tuple[str, str], undisturbed: Path, tmp_path: Path) -> None:
+    how, kind = change
     evaluation = small(tmp_path, **CHANGES)
     path = tmp_path / "inputs" / FILES[kind]
     content, quiet = path.read_text(), calling(PUBLISH=no_tracker)

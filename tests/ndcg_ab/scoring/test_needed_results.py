@@ -8,7 +8,6 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.scoring import needed_results as reducing
-from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources.files import file as files
 from tests.inputs import write_evaluation
 from tests.small_evaluation import pull_inputs
@@ -24,31 +23,27 @@ def evaluation(folder: Path, metrics: tuple[str, ...] = ("ndcg@3",), spelt: str 
     return write_evaluation(folder, grades, rankings, metrics=list(metrics))
 
 
-def read_of(given: Evaluation, *, whole: bool) -> PulledInputs:
-    return pull_inputs(given, whole=whole)
-
-
 def test_rankings_come_in_reduced_where_no_metric_looks_beyond_its_cutoff(tmp_path: Path) -> None:
-    assert all(pulled.reduced for pulled in read_of(evaluation(tmp_path), whole=False).rankings.values())
-    assert not any(pulled.reduced for pulled in read_of(evaluation(tmp_path), whole=True).rankings.values())
+    assert all(pulled.reduced for pulled in pull_inputs(evaluation(tmp_path), whole=False).rankings.values())
+    assert not any(pulled.reduced for pulled in pull_inputs(evaluation(tmp_path), whole=True).rankings.values())
 
 
 @pytest.mark.parametrize("metric", ["ndcg", "ndcg(unjudged=condense)@3", "ndcg(ideal=recall)@3"])
 def test_metrics_that_look_at_everything_have_it(tmp_path: Path, metric: str) -> None:
     given = evaluation(tmp_path, ("ndcg@3", metric))
-    assert not any(pulled.reduced for pulled in read_of(given, whole=False).rankings.values())
+    assert not any(pulled.reduced for pulled in pull_inputs(given, whole=False).rankings.values())
 
 
 def test_one_rank_more_than_the_metrics_count_is_kept(tmp_path: Path) -> None:
     """It shows whether the last of them is tied; q0 and the other queries of the parity check are kept whole."""
-    judgments = read_of(given := evaluation(tmp_path, ("ndcg@3", "rr@7")), whole=True).judgments
+    judgments = pull_inputs(given := evaluation(tmp_path, ("ndcg@3", "rr@7")), whole=True).judgments
     wanted = reducing.find_needed_results(given.metric_list, judgments, 2)
     assert wanted is not None and wanted.depth == 7 + 1
 
 
 def test_what_is_known_of_a_reduced_ranking_is_true_of_its_table(tmp_path: Path) -> None:
-    reduced = read_of(evaluation(tmp_path), whole=False).rankings["new"]
-    whole = read_of(evaluation(tmp_path), whole=True).rankings["new"]
+    reduced = pull_inputs(evaluation(tmp_path), whole=False).rankings["new"]
+    whole = pull_inputs(evaluation(tmp_path), whole=True).rankings["new"]
     assert reduced.count == whole.count == QUERIES * DOCUMENTS
     assert reduced.query_ids == whole.query_ids
     assert [reduced.lacks(name) for name in ("score", "rank")] == [False, False]
@@ -66,7 +61,7 @@ def test_a_ranking_that_answers_few_of_the_first_judged_queries_is_read_whole(
     lines = (tmp_path / "new.run").read_text().splitlines(keepends=True)
     left_out = tuple(f"q{query} " for query in range(4 - answered))
     (tmp_path / "new.run").write_text("".join(line for line in lines if not line.startswith(left_out)))
-    rankings = read_of(given, whole=False).rankings
+    rankings = pull_inputs(given, whole=False).rankings
     assert rankings["old"].reduced and bool(rankings["new"].reduced) == (answered == 3)
 
 
