@@ -89,12 +89,9 @@ def test_a_measure_is_evaluated_and_its_bounds_are_said_to_be_unknown(with_sql: 
     assert written["metrics"][0]["definition"]["measure"] == "f1"
 
 
-def test_a_measure_without_its_sql_stops_and_says_so(f1: None) -> None:
+def test_a_measure_without_its_sql_is_refused_by_an_evaluation_and_as_a_query_of_a_warehouse(f1: None) -> None:
     with pytest.raises(ParityError, match=r"metric f1@3: SQL gives None, the Python core"):
         ndcg_ab.compare(JUDGMENTS, SCORES, metrics=["f1@3"])
-
-
-def test_a_measure_that_is_no_query_of_a_warehouse_is_refused_there(f1: None) -> None:
     with pytest.raises(InputError, match=r"^metric f1@3: f1 is not written as one query: choose another measure$"):
         ndcg_ab.sql_query("f1@3", dialect="duckdb")
 
@@ -129,16 +126,12 @@ def on_screen(found: Outcome, **options: Any) -> str:
 
 
 @pytest.mark.slow
-def test_a_decision_is_shown_by_every_report(waiting: Outcome) -> None:
+def test_a_decision_is_shown_by_every_report_kept_and_read_again(waiting: Outcome) -> None:
     assert json.loads(waiting.to_json())["decisions"][0]["decision"] == "wait_a_week"
     assert "~ wait a week" in on_screen(waiting)
     assert format_comment(waiting).startswith("### ~ wait a week: new")
     assert values.system_tags(waiting, "new")["what_to_do"] == "~ wait a week"
     assert "Wait a week, and run it again." in str(explain_outcome(waiting))
-
-
-@pytest.mark.slow
-def test_a_decision_is_kept_and_read_again(waiting: Outcome) -> None:
     kept = Outcome.from_dict(json.loads(waiting.to_json()))
     assert kept.decisions == waiting.decisions
 

@@ -60,14 +60,12 @@ def test_what_cannot_be_read(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_or_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ir_measures", None)
     with pytest.raises(MetricError, match=r"'SetP': is a measure of ir_measures, .*pip install 'ndcg-ab\[measures\]'"):
         find_measure("SetP")
     assert find_measure("ap") == parse("ap")
-
-
-def test_a_provider_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
     monkeypatch.setattr(ir_measures.cwl_eval, "is_available", lambda: False)
     with pytest.raises(MetricError, match=r"ir_measures computes it by cwl_eval: pip install ir-measures\[cwl_eval\]"):
         find_measure("INST(max_rel=3)")
@@ -87,7 +85,7 @@ def test_values() -> None:
 
 
 @pytest.mark.slow
-def test_an_evaluation_has_them_beside_ours() -> None:
+def test_an_evaluation_has_them_beside_ours_or_alone() -> None:
     """Of q1, q2 and q4, as ours: nothing in q3 is relevant, and an unanswered query counts."""
     outcome = outcome_of(JUDGMENTS, RANKINGS, ["ndcg@10", "SetP", "-NumRet"])
     means = {(row.system_id, row.metric): (row.mean, row.queries, row.unanswered) for row in outcome.systems}
@@ -99,10 +97,6 @@ def test_an_evaluation_has_them_beside_ours() -> None:
     assert {row.metric for row in outcome.comparisons} == {"ndcg@10", "SetP", "-NumRet"}
     assert outcome.parity_queries == 4
     assert decode(tuple[Metric, ...], encode(outcome.metrics)) == outcome.metrics
-
-
-@pytest.mark.slow
-def test_an_evaluation_of_nothing_else() -> None:
     outcome = outcome_of(JUDGMENTS, RANKINGS, ["SetP"])
     assert outcome.parity_queries == 0
     assert {row.queries for row in outcome.systems} == {3}

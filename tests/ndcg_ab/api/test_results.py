@@ -95,7 +95,7 @@ def test_the_strip_shows_the_interval() -> None:
     assert 'aria-label="interval ' in page and "smallest effect ±0.02" in page
 
 
-def test_the_html_escapes_every_text(hostile: ndcg_ab.CompareResult) -> None:
+def test_all_that_shows_itself_escapes_every_text(hostile: ndcg_ab.CompareResult) -> None:
     page = hostile._repr_html_()
     assert {each.tag for each in elements(page).iter()} <= SAFE
     assert not [name for each in elements(page).iter() for name in each.attrib if name.startswith("on")]
@@ -103,9 +103,6 @@ def test_the_html_escapes_every_text(hostile: ndcg_ab.CompareResult) -> None:
     assert words.count(f"new{HOSTILE}") >= 3  # in the answer, in the tables
     assert f"{HOSTILE} {HOSTILE}" in words  # the slice
     assert f"new{HOSTILE} " in words.partition("Data check:")[2]  # a finding
-
-
-def test_what_else_shows_itself_escapes_too(hostile: ndcg_ab.CompareResult) -> None:
     explained = ndcg_ab.explain({"q": {HOSTILE: 1}}, ranking={"q": {HOSTILE: 1.0}}, query="q")
     plans = ndcg_ab.power(hostile)
     for shown in (explained, plans):
@@ -152,13 +149,11 @@ def test_text_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch, plain:
     assert plan.to_json() == printed("power", *options, "--json", "-")
 
 
-def test_text_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, result: ndcg_ab.CompareResult) -> None:
+def test_text_fits_the_terminal_and_displays_nothing_by_itself(
+    monkeypatch: pytest.MonkeyPatch, result: ndcg_ab.CompareResult
+) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     assert max(map(len, str(result).splitlines())) <= 60
-
-
-def test_text_displays_nothing_by_itself(monkeypatch: pytest.MonkeyPatch, result: ndcg_ab.CompareResult) -> None:
-    """In a notebook rich would show every table at once, and leave the text empty."""
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     assert "ndcg@5" in str(result)
 

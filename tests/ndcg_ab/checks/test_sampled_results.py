@@ -38,11 +38,8 @@ def test_what_is_fetched_has_the_value_of_the_whole(metric: str, seed: int) -> N
     assert score_query(parse(metric), fetched(results, 3), judgments) == score_query(parse(metric), results, judgments)
 
 
-def test_rankings_of_ranks_alone_are_cut_by_rank() -> None:
+def test_ranks_alone_are_cut_by_rank_and_scores_beyond_32_bits_are_kept() -> None:
     assert {row.rank_given for row in fetched(drawn(1, scored=False), 5)} == set(
         sorted(row.rank_given for row in drawn(1) if row.rank_given is not None)[:5]
     )
-
-
-def test_scores_beyond_32_bits_are_kept() -> None:
     assert len(fetched([Result("a", 1e300), Result("b", 1e299), Result("c", 1.0)], 1)) == 2

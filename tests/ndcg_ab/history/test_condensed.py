@@ -94,15 +94,11 @@ def test_what_no_file_made_stays_a_table(tmp_path: Path) -> None:
         assert kept.count("coverage") == 3
 
 
-def test_a_kept_evaluation_is_read_and_not_written(kept: Path) -> None:
+def test_a_kept_evaluation_is_read_and_not_written_and_a_table_of_other_parameters_made_anew(kept: Path) -> None:
     content = kept.read_bytes()
     with StoredTables(kept) as engine:
         assert engine.count("grade_count") > 10 and engine.count("graded_doc") > 100
     assert kept.read_bytes() == content
-
-
-def test_of_other_parameters_a_table_is_made_anew(kept: Path) -> None:
-    """And the file's own stays as it is, in the file."""
     with StoredTables(kept) as engine:
         before = engine.read("extreme_difference").num_rows
         assert 0 < engine.read("extreme_difference", most=1).num_rows < before

@@ -18,13 +18,10 @@ def judged() -> JudgmentCodes:
     return JudgmentCodes(keys, key, judge, np.zeros_like(key), grade, ("a", "b", "c"))
 
 
-def test_those_who_share_most_come_first(judged: JudgmentCodes) -> None:
+def test_pairs_that_share_most_and_judges_who_judged_most_come_first(judged: JudgmentCodes) -> None:
     pairs = compare_pairs_of_judges(judged)
     assert [(pair.first, pair.second, pair.shared) for pair in pairs] == [("a", "b", 3), ("b", "c", 2), ("a", "c", 1)]
     assert [pair.same for pair in pairs] == [pytest.approx(2 / 3), 1.0, 1.0]
-
-
-def test_who_judged_most_comes_first(judged: JudgmentCodes) -> None:
     judges = list_judges(judged, enough=2, compare=lambda name: (name,))  # type: ignore[arg-type,return-value]
     assert [(judge.name, judge.documents, judge.queries) for judge in judges] == [("b", 4, 2), ("a", 3, 2), ("c", 2, 1)]
     assert [judge.comparisons for judge in judges] == [("b",), ("a",), ()]

@@ -49,7 +49,7 @@ def test_it_is_no_pair(found: Outcome) -> None:
     assert first.difference == pytest.approx(-1 / 7), "q0, which found nothing, scores 0; q1 and q2 do not"
 
 
-def test_it_is_none_of_the_scored_queries_of_its_system(found: Outcome) -> None:
+def test_it_is_neither_a_scored_query_of_its_system_nor_said_to_be_unanswered(found: Outcome) -> None:
     summaries = {(row.system_id, row.metric): (row.queries, row.unanswered) for row in found.systems}
     assert summaries == {
         ("old", METRICS[0]): (9, 0),
@@ -57,9 +57,6 @@ def test_it_is_none_of_the_scored_queries_of_its_system(found: Outcome) -> None:
         ("old", METRICS[1]): (9, 0),
         ("new", METRICS[1]): (6, 1),
     }
-
-
-def test_it_is_not_said_to_be_unanswered(found: Outcome) -> None:
     (unanswered,) = [finding for finding in found.findings if finding.code == "unanswered_query"]
     assert unanswered.count == 1
     assert "'q0'" in unanswered.message

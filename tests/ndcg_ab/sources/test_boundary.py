@@ -144,14 +144,11 @@ PULLS: dict[str, Callable[[Path, int, pytest.MonkeyPatch], None]] = {
 SMALL = {"bytes": 10, "rows": 2, "seconds": 0.0}
 
 
-def test_every_source_has_a_door_and_every_door_its_bounds() -> None:
+def test_every_source_has_bounds_that_the_documentation_says() -> None:
     assert {*PULLS, "cluster"} == set(BOUNDS)
     for bounds in BOUNDS.values():
         assert 0 < bounds.bytes < 1 << 41 and 0 < bounds.rows <= 10**11 and 0 < bounds.largest <= EXACT
         assert bounds.seconds > 0 and bounds.remedy
-
-
-def test_the_documentation_says_the_bounds() -> None:
     text = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
     for limits_key, bounds in BOUNDS.items():
         powers = ((bounds.bytes / 2**power, unit) for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB")))

@@ -124,7 +124,7 @@ def test_what_is_refused_has_no_value(warehouse: Warehouse) -> None:
         assert found["new", "right"] or "right" in wrong, name
 
 
-def test_the_mean(warehouse: Warehouse) -> None:
+def test_the_mean_and_that_of_refused_values_is_none(warehouse: Warehouse) -> None:
     metric = parse("ndcg(unanswered=exclude)@5")
     found = {system: (value, count) for system, value, count in warehouse.rows(metric, mean=True)}
     wanted: dict[str, list[float]] = {}
@@ -133,9 +133,6 @@ def test_the_mean(warehouse: Warehouse) -> None:
     assert {system: count for system, (_, count) in found.items()} == {name: len(all_) for name, all_ in wanted.items()}
     for system, values in wanted.items():
         assert float(found[system][0]) == pytest.approx(fmean(values), rel=1e-12)
-
-
-def test_a_mean_of_refused_values_is_none(warehouse: Warehouse) -> None:
     rows = warehouse.rows(parse("ndcg@10"), Tables("wrong_judgments", "wrong_rankings"), mean=True)
     assert rows == [("new", None, len(WRONG))]
 

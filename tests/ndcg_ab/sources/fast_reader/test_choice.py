@@ -276,7 +276,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_a_plain_parquet_file_is_reduced_as_text_is(tmp_path: Path) -> None:
+def test_a_plain_parquet_file_is_reduced_as_text_is_and_needs_scores_but_no_ranks(tmp_path: Path) -> None:
     text = reduced(written(tmp_path, plain_lines()))
     found = reduced_table(tmp_path, table_of())
     assert text is not None and found is not None
@@ -284,10 +284,6 @@ def test_a_plain_parquet_file_is_reduced_as_text_is(tmp_path: Path) -> None:
     renamed = table_of().rename_columns(["q", "doc_id", "score", "rank"])
     other = reduced_table(tmp_path, renamed, {"query_id": "q"})
     assert other is not None and texts_of(other).equals(texts_of(text))
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_a_parquet_file_without_ranks_is_plain_and_one_without_scores_is_not(tmp_path: Path) -> None:
     found = reduced_table(tmp_path, table_of().drop_columns(["rank"]))
     assert found is not None and found.rows["rank"].null_count == found.rows.num_rows
     assert found.answers["has_plain_ranks"].null_count == QUERIES

@@ -16,6 +16,7 @@ from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.http import client as http_client
 from tests.loopback import Asked, Loopback, Said, serving
+from tests.sentences import refusal_text
 
 QUERIES = {f"q{number}": f"text {number}" for number in range(1, 9)}
 NASTY = 'a "quote", a \\ back\\slash, {query} ${HOME}\n& é 日本 \x07 </script>'
@@ -186,11 +187,9 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_an_answer_that_is_none_is_told_in_one_sentence(case: str) -> None:
     content, results, words = BAD[case]
-    with serving(always(content)) as server, pytest.raises(InputError) as caught:
-        pulled(server, results=results, retries=1, most_bytes=200_000, depth=3, concurrency=1)
-    message = str(caught.value)
+    with serving(always(content)) as server:
+        message = refusal_text(pulled, server, results=results, retries=1, most_bytes=200_000, depth=3, concurrency=1)
     assert message.startswith(f"{server.address}: query 'q1': ")
-    assert "\n" not in message
     assert words in message
 
 
