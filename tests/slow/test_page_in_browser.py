@@ -22,11 +22,11 @@ from tests.ndcg_ab.report.test_page import (
     HOSTILE_TEXT,
     NEW,
     OLD,
-    gathered,
+    data,
     small_outcome,
 )
 
-__all__ = ["browser"]  # the fixture
+__all__ = ["browser", "data"]  # fixtures
 pytestmark = NO_CHROMIUM
 
 DARK_AND_LIGHT = ("light", "dark")
@@ -47,11 +47,6 @@ CONTRAST = """selector => {
     return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
   });
 }"""
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> PageData:
-    return gathered(tmp_path_factory.mktemp("shop"))
 
 
 @pytest.fixture(scope="module")

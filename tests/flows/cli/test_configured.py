@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ndcg_ab.errors import InputError
+from ndcg_ab.flows.cli.inputs import parse_at_option
 from tests.commands import invoke
 from tests.paths import ROOT
 
@@ -30,6 +32,14 @@ def test_check_as_json_has_the_findings(config: str) -> None:
     content = json.loads(found.stdout)
     assert content["read"][-1].startswith("20 judged queries")
     assert "unanswered_query" in {finding["code"] for finding in content["findings"]}
+
+
+@pytest.mark.parametrize(
+    "text", ["0001-01-01T00:00+14:00", "9999-12-31T23:59-12:00", "0999-01-01", "1969-12-31", "tomorrow"]
+)
+def test_a_moment_that_no_night_has_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--at"):
+        parse_at_option(text)
 
 
 @pytest.mark.slow

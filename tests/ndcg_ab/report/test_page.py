@@ -19,6 +19,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report.notebook import format_outcome_html
+from ndcg_ab.report.page import block as page_block
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.data import PageData, gather_page_data, largest_moves
 from ndcg_ab.report.page.render import card_colour, query_address, write_page
@@ -566,6 +567,16 @@ class TestSize:
         assert 0 < count < 1_500 and block["rankings"] == []
         assert all(len(column) == count for columns in block["values"] for column in columns)
         assert f"{1_500 - count} queries, those with the smallest differences" in text
+
+
+@pytest.mark.parametrize("limit", [-1, 0, 100])
+def test_a_page_that_cannot_be_small_enough_ends(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = {"queries": {"id": list(map(str, range(9)))}, "values": [[[0.1] * 9] * 2], "systems": []}
+    monkeypatch.setattr(page_block, "script_data", lambda data: dict(content) | {"baseline": 0})
+    monkeypatch.setattr(page_block, "encode_rankings", lambda *_: [[1]] * 9)
+    block, left_out = page_block.fit_block(None, limit)  # type: ignore[arg-type]
+    assert left_out["queries"] == 9
+    assert len(block) > limit
 
 
 class TestFigures:

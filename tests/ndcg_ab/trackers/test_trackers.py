@@ -15,10 +15,12 @@ from ndcg_ab import trackers as tracking
 from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import TrackerChoice, Tracking
-from ndcg_ab.errors import InputError, TrackingError
+from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.history.bundle import Bundle, read_bundle, unpublished_bundles
 from ndcg_ab.history.published import PUBLISHED, is_published, mark_published
+from ndcg_ab.pipeline import Context, MemoryStore
 from ndcg_ab.results.outcome import Finding, GateResult
+from ndcg_ab.runs import stages
 from ndcg_ab.trackers import Published, Tracker, make_tracker, refuse_unknown_tracker, tracker_for_bundle, tracker_label
 from ndcg_ab.trackers.base import default_tracking
 from ndcg_ab.trackers.json_lines import bundle_records
@@ -112,6 +114,27 @@ def test_marks_name_every_tracker(content: dict[str, Any], known: list[str], tmp
         *known[:1],
         "http://c",
     ]
+
+
+def test_a_refused_bundle_keeps_no_other_back(
+    tmp_path: Path, trackers: Trackers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders, asked = [tmp_path / name for name in "123"], []
+
+    def publish(folder: Path, *_: object) -> Published:
+        asked.append(folder)
+        if folder == folders[0]:
+            raise RefusedError("its key is too long")
+        return Published("r", "u", "t", "http://here", True)
+
+    monkeypatch.setattr(trackers, "publish", publish)
+    monkeypatch.setattr("ndcg_ab.trackers.base.unpublished_bundles", lambda *_: folders)
+    evaluation = small(tmp_path)
+    run = Context(evaluation, MemoryStore(evaluation), bundle=folders[2])
+    stages.publish(run, "")
+    assert asked == folders
+    assert run.published["delivered"] == 1
+    assert "the tracker does not take it: its key is too long" in capsys.readouterr().err
 
 
 # ---- where a bundle is published that no configuration is given for: it may come from somebody else

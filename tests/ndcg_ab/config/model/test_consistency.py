@@ -32,6 +32,7 @@ SPARK = {"spark": {"remote": "sc://host:15002"}}
         (RANKED | {"gate": {"proof": True}}, "gate.proof: no guardrail or margin could be shown to hold; give one"),
         (RANKED | {"careful_unseen": "ids.csv"}, "careful_unseen: goes with `cheap_judgments`"),
         (RANKED | {"judgments": JUDGE}, "queries: missing; the function of judgments"),
+        (RANKED | {"systems": [{"name": "bell\a", "file": "a.run"}]}, "must be printable text on one line"),
         (RANKED | {"judgments": JUDGE, "more_judgments": [JUDGE], "queries": "q"}, "more_judgments[0]: judgments"),
         (RANKED | {"judgments": JUDGE, "queries": "q", "cheap_judgments": "c"}, "cheap_judgments: go with"),
     ],

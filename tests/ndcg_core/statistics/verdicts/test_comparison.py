@@ -1,7 +1,6 @@
 """Verdicts of a family: the contract for edge cases, what a p-value must not depend on, how often it errs."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,23 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from ndcg_core.statistics.hypothesis_tests.flips import sign_flip
-from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
+from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
-
-
-def column(
-    differences: Sequence[float] | NDArray[np.float64],
-    candidate: str = "new",
-    metric: str = "ndcg@10",
-    query_ids: Sequence[str] | None = None,
-) -> Column:
-    ids = [f"q{number:04d}" for number in range(len(differences))] if query_ids is None else query_ids
-    return Column("old", candidate, metric, tuple(ids), differences)
-
-
-def compare(differences: Sequence[float] | NDArray[np.float64], **settings: Any) -> Comparison:
-    (comparison,) = compare_family([column(differences)], **settings)
-    return comparison
+from tests.ndcg_core.statistics.columns import column, compare
 
 
 def differing(queries: int, seed: int, shift: float = 0.02) -> NDArray[np.float64]:
@@ -36,7 +21,7 @@ def differing(queries: int, seed: int, shift: float = 0.02) -> NDArray[np.float6
 def test_a_comparison_by_hand() -> None:
     differences = [0.2, 0.0, 0.1, -0.1, 0.3, 0.2, 0.1, 0.0]  # |sum| >= .8: flip nothing or one .1, and mirrored
     comparison = compare(differences)
-    assert (comparison.baseline, comparison.candidate, comparison.metric) == ("old", "new", "ndcg@10")
+    assert (comparison.baseline, comparison.candidate, comparison.metric) == ("old", "new", "rr")
     assert (comparison.queries, comparison.differing) == (8, 6)
     assert (comparison.wins, comparison.ties, comparison.losses) == (5, 2, 1)
     assert comparison.difference == pytest.approx(0.1)
@@ -105,9 +90,9 @@ THREE = [0.1, 0.2, 0.3]
 @pytest.mark.parametrize(
     ("columns", "settings", "message"),
     [
-        ([column([0.1, 0.2, math.nan], query_ids="abc")], {}, r"'ndcg@10': .* query 'c' == nan, must be finite"),
-        ([column([0.1, math.inf, 0.3], query_ids="abc")], {}, r"'ndcg@10': .* query 'b' == inf, must be finite"),
-        ([column(THREE, query_ids="aba")], {}, "candidate 'new', metric 'ndcg@10': query 'a' is given twice"),
+        ([column([0.1, 0.2, math.nan], query_ids="abc")], {}, r"'rr': .* query 'c' == nan, must be finite"),
+        ([column([0.1, math.inf, 0.3], query_ids="abc")], {}, r"'rr': .* query 'b' == inf, must be finite"),
+        ([column(THREE, query_ids="aba")], {}, "candidate 'new', metric 'rr': query 'a' is given twice"),
         ([column([0.1, 0.2], query_ids="abc")], {}, r"'new', .* shape \(2,\), must be one for each of 3 queries"),
         ([column(THREE)], {"alpha": 0}, "alpha == 0"),
         ([column(THREE)], {"alpha": 5}, "alpha == 5"),
@@ -118,7 +103,7 @@ THREE = [0.1, 0.2, 0.3]
 )
 def test_what_is_refused(columns: list[Column], settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        compare_family([column([0.1, 0.2, 0.3], "first"), *columns], **settings)
+        compare_family([column([0.1, 0.2, 0.3], candidate="first"), *columns], **settings)
 
 
 def test_no_columns_no_comparisons() -> None:
@@ -141,7 +126,7 @@ def test_alpha_decides_and_sets_the_level_of_the_interval() -> None:
 
 def test_the_verdict_follows_the_adjusted_p() -> None:
     columns = [column([0.1] * 6 + [0.0] * 34)]  # p = 2 / 64
-    columns += [column(differing(40, seed, shift=0), f"system {seed}") for seed in range(20)]
+    columns += [column(differing(40, seed, shift=0), candidate=f"system {seed}") for seed in range(20)]
     alone, among = compare_family(columns[:1])[0], compare_family(columns)[0]
     assert alone.verdict == "improved"
     assert among.p_value == alone.p_value == 1 / 32
@@ -158,8 +143,8 @@ def test_fewer_differing_queries_than_could_reach_alpha_are_not_testable(alpha: 
 
 
 def test_constant_differences_that_miss_alpha_have_no_effect_to_state() -> None:
-    steady = column([0.1] * 6, "steady")
-    noisy = [column(differing(40, seed, shift=0), f"system {seed}") for seed in range(9)]
+    steady = column([0.1] * 6, candidate="steady")
+    noisy = [column(differing(40, seed, shift=0), candidate=f"system {seed}") for seed in range(9)]
     comparison = compare_family([steady, *noisy])[0]
     assert comparison.verdict == "undecided (zero variance)"
     assert comparison.mde is None
@@ -212,14 +197,13 @@ def test_rows_are_sorted_by_the_bytes_of_the_query_id() -> None:
 def test_p_value_does_not_depend_on_other_columns_or_their_queries() -> None:
     first = column(differing(50, seed=1), query_ids=[f"m{number}" for number in range(50)])
     (alone,) = compare_family([first])
-    same_queries = column(differing(50, seed=2), "other", query_ids=first.query_ids)
+    same_queries = column(differing(50, seed=2), candidate="other", query_ids=first.query_ids)
     more_queries = column(
         differing(80, seed=3),
-        "other",
-        "rr@10",
-        [f"a{number}" for number in range(40)] + [f"m{number}" for number in range(40)],
+        candidate="another",
+        query_ids=[f"a{number}" for number in range(40)] + [f"m{number}" for number in range(40)],
     )
-    untested = column([0.4], "other", "p@5", ["only here"])
+    untested = column([0.4], candidate="untested", query_ids=["only here"])
     for company in ([same_queries], [more_queries], [more_queries, same_queries, untested], [untested]):
         among = compare_family([first, *company])[0]
         assert among.p_value == alone.p_value
