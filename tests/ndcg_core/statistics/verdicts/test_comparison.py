@@ -192,22 +192,3 @@ def test_rows_are_sorted_by_the_bytes_of_the_query_id() -> None:
     assert sign_flip(differences.reshape(-1, 1)).p_value != expected.p_value  # flips belong to rows
     (comparison,) = compare_family([column(differences, query_ids=ids)])
     assert comparison.p_value == expected.p_value[0]
-
-
-def test_p_value_does_not_depend_on_other_columns_or_their_queries() -> None:
-    first = column(differing(50, seed=1), query_ids=[f"m{number}" for number in range(50)])
-    (alone,) = compare_family([first])
-    same_queries = column(differing(50, seed=2), candidate="other", query_ids=first.query_ids)
-    more_queries = column(
-        differing(80, seed=3),
-        candidate="another",
-        query_ids=[f"a{number}" for number in range(40)] + [f"m{number}" for number in range(40)],
-    )
-    untested = column([0.4], candidate="untested", query_ids=["only here"])
-    for company in ([same_queries], [more_queries], [more_queries, same_queries, untested], [untested]):
-        among = compare_family([first, *company])[0]
-        assert among.p_value == alone.p_value
-        assert among.p_adjusted is not None
-        assert among.p_adjusted >= (among.p_value or 0)
-        assert (among.low, among.high, among.queries, among.ties) == (alone.low, alone.high, 50, alone.ties)
-    assert compare_family([first, untested])[0] == alone

@@ -9,7 +9,7 @@ from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import check_guardrails, compare_family
 from ndcg_core.statistics.verdicts.state import State, state_of
 from ndcg_core.statistics.verdicts.tipping import BASELINE, CANDIDATE, FACTORS, Assumed, find_tipping, state_under
-from ndcg_core.statistics.verdicts.verdict import Size, Verdict
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 QUERIES = tuple(f"q{number:03d}" for number in range(60))
 NOISE = np.random.default_rng(4).normal(0, 0.1, len(QUERIES))
@@ -111,25 +111,3 @@ def test_measured_differences_have_the_measured_state() -> None:
 
 def test_the_factors_are_those_of_the_documentation() -> None:
     assert FACTORS == (1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0)
-
-
-@pytest.mark.parametrize(
-    ("verdict", "size", "state"),
-    [
-        (Verdict.IMPROVED, Size.BY_MORE_THAN, State.BETTER_BY_MORE),
-        (Verdict.IMPROVED, None, State.BETTER),
-        (Verdict.IMPROVED, Size.SMALLER_THAN, State.SMALLER),
-        (Verdict.REGRESSED, Size.BY_MORE_THAN, State.WORSE_BY_MORE),
-        (Verdict.REGRESSED, None, State.WORSE),
-        (Verdict.REGRESSED, Size.SMALLER_THAN, State.SMALLER),
-        (Verdict.EQUIVALENT, None, State.SMALLER),
-        (Verdict.IDENTICAL, None, State.SAME),
-        (Verdict.NOT_WORSE, None, State.HOLDS),
-        (Verdict.WORSE, None, State.WORSE),
-        (Verdict.UNDECIDED, None, State.OPEN),
-        (Verdict.NOT_TESTABLE, None, State.OPEN),
-        (Verdict.MAY_BE_WORSE, None, State.OPEN),
-    ],
-)
-def test_states_of_verdicts(verdict: Verdict, size: Size | None, state: State) -> None:
-    assert state_of(verdict, size) is state
