@@ -27,13 +27,6 @@ def test_an_error_in_a_sql_file_names_the_file() -> None:
         tables.read("rank_rule")
 
 
-def test_rows_are_added_and_so_are_new_columns(tmp_path: Path) -> None:
-    with GrowingDatabase(tmp_path / "history.duckdb") as history:
-        history.append("night", pa.table({"ordinal": [1]}))
-        history.append("night", pa.table({"verdict": ["improved"], "ordinal": [2]}))
-        assert history.rows("night", ("ordinal", "verdict"), order="ordinal") == [(1, None), (2, "improved")]
-
-
 def test_a_transaction_is_whole_or_not_at_all(tmp_path: Path) -> None:
     with GrowingDatabase(tmp_path / "history.duckdb") as history:
         history.append("night", pa.table({"ordinal": [1]}))

@@ -99,10 +99,11 @@ def test_a_file_of_few_rows_is_worked_on_as_they_are(tmp_path: Path, monkeypatch
             assert threads_of(engine) == threads
 
 
-def test_an_empty_table_adds_columns_that_are_new_and_no_rows(tmp_path: Path) -> None:
+def test_rows_are_added_by_the_names_of_columns_and_an_empty_table_adds_new_columns(tmp_path: Path) -> None:
     with GrowingDatabase(tmp_path / "grows.duckdb") as engine:
         engine.append("night", pa.table({"a": pa.array([], pa.int64())}))
         engine.append("night", pa.table({"a": [1]}))
         engine.append("night", pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}))
         engine.append("night", pa.table({"a": pa.array([], pa.int64())}))
-        assert engine.rows("night", ("a", "b")) == [(1, None)]
+        engine.append("night", pa.table({"c": [3], "b": ["x"], "a": [2]}))
+        assert engine.rows("night", ("a", "b", "c"), order="a") == [(1, None, None), (2, "x", 3)]

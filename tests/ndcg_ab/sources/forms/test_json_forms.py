@@ -202,11 +202,6 @@ def test_a_list_of_objects_is_a_table(row: dict[str, Any], kind: str, expected: 
     assert records({"name": "x", "rows": [row, row]}) == [expected] * 2
 
 
-def test_a_row_that_is_no_object_has_a_place() -> None:
-    with pytest.raises(InputError, match="entry 3: 5: must be an object"):
-        records({"rows": [{"qid": "q1", "docno": "d1", "label": 1}] * 2 + [5]})
-
-
 # ---- exports of tools
 
 
@@ -275,6 +270,7 @@ def test_a_cut_list_is_recognised() -> None:
         ([{"qid": "q1", "hits": ["d1"]}, {"qid": "q1", "hits": ["d2"]}], "entries 1 and 2: query 'q1' comes twice"),
         ([{"qid": "q1", "hits": ["d1"]}, {"qid": "q2", "hits": ["d1"]}, {"hits": ["d2"]}], "entry 3: .*no query_id"),
         ([{"qid": "q1", "hits": [{"docid": "d1"}, {"docid": "d2"}, {"x": 1}]}], "query 'q1', document 3: .*a doc_id"),
+        ({"rows": [{"qid": "q1", "docno": "d1", "label": 1}] * 2 + [5]}, "entry 3: 5: must be an object"),
     ],
 )  # fmt: skip
 def test_what_breaks_the_form_has_a_place(value: Any, sentence: str) -> None:
