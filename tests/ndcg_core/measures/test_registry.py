@@ -40,6 +40,34 @@ def test_entries_are_kept_by_their_names(entries: dict) -> None:
     assert [entry.name for entry in entries.values()] == list(entries)
 
 
+@pytest.mark.parametrize(
+    ("metric", "in_force", "own", "deeper", "endless", "depth"),
+    [
+        ("ndcg@10", ("linear", "log2", "global"), False, False, False, 10),
+        ("ndcg(ideal=local)@10", ("linear", "log2", "local"), True, False, False, 10),
+        ("ndcg(ideal=recall)@10", ("linear", "log2", "recall"), True, True, False, None),
+        ("ndcg(ideal=recall, recall_depth=50)@10", ("linear", "log2", "recall"), True, True, False, 50),
+        ("ndcg(ideal=max)@10", ("linear", "log2", "max"), False, False, True, 10),
+        ("dcg(gain={1:2}, discount=none)", (((1.0, 2.0),), "none", None), False, False, False, None),
+        ("cg(gain=exponential)@5", ("exponential", "none", None), False, False, False, 5),
+        ("recall@5", ("binary", "none", "global"), False, False, False, 5),
+        ("precision(relevant_from=2)@5", ("binary", "none", None), False, False, False, 5),
+        ("judged@5", ("judged", "none", None), False, False, False, 5),
+        ("ap@5", ("binary", "none", "global"), False, False, False, 5),
+        ("rbp(p=0.9)", ("binary", "geometric", None), False, False, False, None),
+        ("err(max_grade=4)@5", ("exponential", "none", None), False, False, False, 5),
+        ("bpref", ("binary", "none", "global"), False, False, False, None),
+    ],
+)
+def test_what_is_in_force(
+    metric: str, in_force: tuple[object, ...], own: bool, deeper: bool, endless: bool, depth: int | None
+) -> None:
+    found = parse(metric)
+    assert (found.effective_gain, found.effective_discount, found.effective_ideal) == in_force
+    assert (found.has_own_ideal, found.has_deeper_ideal, found.has_endless_ideal) == (own, deeper, endless)
+    assert found.depth == depth
+
+
 def test_every_measure_choice_and_value_has_its_words_in_order() -> None:
     assert list(MEASURE_MEANINGS) == list(MEASURES)
     assert set(CHOICE_MEANINGS) == {field.name for field in fields(Metric)} - {"measure"}
