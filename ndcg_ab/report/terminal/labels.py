@@ -96,7 +96,9 @@ def format_standing(row: Comparison) -> str:
     head = f"{row.candidate} against {row.baseline}, {row.metric}: {row.verdict}"
     if measured_state(row).is_undecided:
         return f"{head}; open by queries: grades alone may not settle it."
-    if row.unjudged is None or (row.unjudged.tipping_factor is None and not can_be_reversed(row)):
+    if row.unjudged and row.unjudged.is_declared:
+        return f"{head}; unjudged results are declared not relevant."
+    if row.unjudged and row.unjudged.tipping_factor is None and not can_be_reversed(row):
         return f"{head}; no unjudged results turn it that are up to 5 times as good, or as bad, as judged ones."
     return f"{head}; {describe_tipping(row)}."
 
@@ -164,11 +166,8 @@ def confusion_table(agreement: Agreement) -> Table | Text:
 
 
 def format_agreement(agreement: Agreement) -> str:
-    shares = (
-        f"Equal grades {format_percent(agreement.equal)}; the second is higher in"
-        f" {format_percent(agreement.second_higher)},"
-        f" lower in {format_percent(agreement.second_lower)}."
-    )
+    higher, lower = format_percent(agreement.second_higher), format_percent(agreement.second_lower)
+    shares = f"Equal grades {format_percent(agreement.equal)}; the second is higher in {higher}, lower in {lower}."
     if agreement.cohen_kappa is None:
         return f"{shares} All grades are the same one: there is nothing that kappa and alpha could tell."
     linear, quadratic = format_plain(agreement.cohen_kappa_linear), format_plain(agreement.cohen_kappa_quadratic)

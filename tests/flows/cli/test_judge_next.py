@@ -118,6 +118,8 @@ def test_a_configuration_says_the_same(tmp_path: Path) -> None:
     )
     assert listed(str(config), "--metric", "ndcg@10") == listed(*FILES)
     assert {row["metric"] for row in listed(str(config))} == {"ndcg@5"}
+    found = invoke(["judge-next", str(config), "--set", "judgments.complete=true"])
+    assert "unjudged results are declared not relevant." in found.stdout and "up to 5 times" not in found.stdout
 
 
 @pytest.mark.parametrize(
