@@ -53,15 +53,11 @@ oldest: .oldest/ready
 
 lint: styled typed .venv/linted_sql
 
-styled: .venv/ready $(BIN)/pydoclint
+styled: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell ndcg_ab ndcg_core flows sql docs configs benchmarks README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md
 	$(BIN)/python docs/docstrings.py $(PUBLIC)
-
-# For environments that were made without it.
-$(BIN)/pydoclint: | .venv/ready
-	$(BIN)/uv pip install --quiet --constraint constraints.txt pydoclint "mkdocstrings[python]"
 
 # The modules that users and extensions import, and those of the records that they get.
 PUBLIC := ndcg_core $(addprefix ndcg_ab/,__init__.py api testing results studies config/model errors.py trackers \
