@@ -1,13 +1,10 @@
 """A measure, a decision and a finding that somebody adds as CONTRIBUTING says: every reader has it, or refuses it."""
 
 import dataclasses
-import io
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from rich.console import Console
 
 import ndcg_ab
 from ndcg_ab.config.loading.schema import json_schema
@@ -34,6 +31,7 @@ from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Tone
 from tests.laboratory import in_order, outcome_of
 from tests.paths import ROOT
+from tests.printing import print_to_text
 
 QUERIES = [f"q{number}" for number in range(12)]
 JUDGMENTS = {query: {"a": 1, "b": 1, "c": 0} for query in QUERIES}
@@ -119,16 +117,10 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Outcome]:
     yield outcome_of(JUDGMENTS, SYSTEMS, ["ndcg@3"])
 
 
-def on_screen(found: Outcome, **options: Any) -> str:
-    text = io.StringIO()
-    print_outcome(Console(file=text, width=120), found, **options)
-    return text.getvalue()
-
-
 @pytest.mark.slow
 def test_a_decision_is_shown_by_every_report_kept_and_read_again(waiting: Outcome) -> None:
     assert json.loads(waiting.to_json())["decisions"][0]["decision"] == "wait_a_week"
-    assert "~ wait a week" in on_screen(waiting)
+    assert "~ wait a week" in print_to_text(print_outcome, waiting)
     assert format_comment(waiting).startswith("### ~ wait a week: new")
     assert values.system_tags(waiting, "new")["what_to_do"] == "~ wait a week"
     assert "Wait a week, and run it again." in str(explain_outcome(waiting))
@@ -150,18 +142,12 @@ def moon(monkeypatch: pytest.MonkeyPatch) -> Finding:
 
 
 @pytest.mark.slow
-def test_a_finding_is_explained_listed_and_can_be_ignored(moon: Finding) -> None:
-    text = io.StringIO()
-    reference.print_entry(Console(file=text, width=120), "full_moon")
-    assert "Wait a night." in text.getvalue()
+def test_a_finding_is_explained_listed_can_be_ignored_and_is_shown_by_every_report(moon: Finding) -> None:
+    assert "Wait a night." in print_to_text(reference.print_entry, "full_moon")
     assert reference.list_codes([])[-1]["code"] == "full_moon"
     result = ndcg_ab.compare(JUDGMENTS, SCORES, metrics=["ndcg@3"], findings={"full_moon": "ignore"})
     assert result.comparison("new").queries == len(QUERIES)
-
-
-@pytest.mark.slow
-def test_a_finding_is_shown_by_every_report(moon: Finding) -> None:
     found = dataclasses.replace(outcome_of(JUDGMENTS, SYSTEMS, ["ndcg@3"]), findings=(moon,))
     assert json.loads(found.to_json())["findings"][0]["code"] == "full_moon"
-    for text in (on_screen(found), format_comment(found)):
+    for text in (print_to_text(print_outcome, found), format_comment(found)):
         assert "the moon is full" in text

@@ -25,12 +25,8 @@ def test_no_way_shows_a_part_of_a_key_wherever_it_stands(way: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_module_of_make_soak() -> None:
+def test_keys_of_every_kind_at_random_and_the_module_of_make_soak() -> None:
     assert hiding.main(["--count", "1"]) == 0
-
-
-@pytest.mark.slow
-def test_keys_of_every_kind_at_random() -> None:
     assert list(hiding.shown_parts(random.randrange(10**6), 4, hiding.QUICK)) == []
 
 

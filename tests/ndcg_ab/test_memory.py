@@ -26,9 +26,10 @@ from tests.paths import DATA
 @pytest.mark.parametrize(
     ("size", "expected"),
     [("4GB", 4 * 10**9), ("512MiB", 512 * 2**20), ("1.5 GB", 15 * 10**8), ("0.5TB", 5 * 10**11), ("600KB", 600_000)]
-    + [("4G", 4 * 10**9), ("4gb", 4 * 10**9), ("1.5 g", 15 * 10**8), ("4GiB", 2**32), ("4gib", 2**32)],
+    + [("4G", 4 * 10**9), ("4gb", 4 * 10**9), ("1.5 g", 15 * 10**8), ("4GiB", 2**32), ("4gib", 2**32)]
+    + [("50%", pytest.approx(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2))],
 )
-def test_sizes_are_bytes(size: str, expected: int) -> None:
+def test_sizes_are_bytes_and_a_share_is_of_the_machine_s_memory(size: str, expected: int) -> None:
     assert bytes_of(size) == expected
 
 
@@ -41,10 +42,6 @@ def test_other_sizes_are_refused(size: str) -> None:
 def test_an_empty_folder_is_none() -> None:
     with pytest.raises(InputError, match="--spill is empty: it must be a folder"):
         read_resources({"spill": ""})
-
-
-def test_a_share_is_of_the_machine_s_memory() -> None:
-    assert bytes_of("50%") == pytest.approx(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2)
 
 
 def test_duckdb_gets_less_where_the_process_holds_much_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

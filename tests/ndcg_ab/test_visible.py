@@ -68,8 +68,6 @@ def test_records_are_made_visible_in_every_depth() -> None:
     assert visible_record(asked) is asked
     assert given == {"a\x1b": [("b\x1b", asked), Path("c\x1b")]}, "a copy"
 
-
-def test_fields_are_made_visible() -> None:
     @dataclasses.dataclass(frozen=True)
     class Kept:
         name: str

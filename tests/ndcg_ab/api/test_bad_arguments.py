@@ -168,22 +168,17 @@ def refused(function: str, arguments: Mapping[str, Any], sentence: str) -> str:
     return message
 
 
-@pytest.mark.parametrize("case", RANKINGS)
-def test_a_bad_ranking(case: str) -> None:
-    data, sentence = RANKINGS[case]
-    assert "\n" not in refused("compare", {"judgments": J, "systems": {"old": R, "new": data}}, sentence)
+OF_COMPARE: dict[str, tuple[Mapping[str, Any], str]] = {
+    **{case: ({"systems": {"old": R, "new": data}}, sentence) for case, (data, sentence) in RANKINGS.items()},
+    **{case: ({"judgments": data}, sentence) for case, (data, sentence) in JUDGED.items()},
+    **ARGUMENTS,
+}
 
 
-@pytest.mark.parametrize("case", JUDGED)
-def test_bad_judgments(case: str) -> None:
-    data, sentence = JUDGED[case]
-    assert "\n" not in refused("compare", {"judgments": data, "systems": {"old": R}}, sentence)
-
-
-@pytest.mark.parametrize("case", ARGUMENTS)
-def test_a_bad_argument(case: str) -> None:
-    arguments, sentence = ARGUMENTS[case]
-    assert "\n" not in refused("compare", {"judgments": J, "systems": {"old": R}, **arguments}, sentence)
+@pytest.mark.parametrize("case", OF_COMPARE)
+def test_a_bad_argument_of_compare(case: str) -> None:
+    arguments, sentence = OF_COMPARE[case]
+    refused("compare", {"judgments": J, "systems": {"old": R}, **arguments}, sentence)
 
 
 @pytest.mark.parametrize("case", OTHERS)

@@ -16,6 +16,7 @@ from ndcg_ab.config.loading import schema
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.keys import known_keys, may_hold_secret
 from ndcg_ab.config.loading.templates import resolve_templates
+from ndcg_ab.config.loading.yaml_files import read_yaml
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import GivenFile, SourceModel
 from ndcg_ab.config.model.inputs.judgments import JUDGMENT_KINDS, JudgmentSource
@@ -170,17 +171,11 @@ def test_its_secret_is_looked_up_when_it_is_used(tmp_path: Path, monkeypatch: py
 def test_the_schema_has_it(tmp_path: Path) -> None:
     made = schema.json_schema()
     read(tmp_path)
-    content = json.loads(json.dumps(schema_content(tmp_path)))
+    content = json.loads(json.dumps(read_yaml(tmp_path / "c.yaml")))
     assert [each.message for each in jsonschema.Draft202012Validator(made).iter_errors(content)] == []
     assert made["properties"]["lantern"]["description"] == "The dummy key."
     content["systems"][1] |= {"file": "another"}
     assert len(list(jsonschema.Draft202012Validator(made).iter_errors(content))) == 1, "two places"
-
-
-def schema_content(folder: Path) -> Any:
-    from ndcg_ab.config.loading.yaml_files import read_yaml
-
-    return read_yaml(folder / "c.yaml")
 
 
 def test_it_counts_for_the_content_key_unless_it_is_operational(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The comparisons again, without what one of the systems alone contributed to the judgments."""
 
-import functools
 from typing import Any
 
 import pyarrow as pa
@@ -32,12 +31,6 @@ def compared(rows: Judged, shown: dict[str, str] = SHOWN, **options: Any) -> Out
         for name, docs in shown.items()
     }
     return ndcg_ab.compare(pa.table(columns), systems, metrics="ndcg@2", **options)._outcome
-
-
-@functools.cache
-def of_the_pool() -> Outcome:
-    """POOL, by which new is better as long as its own labels count."""
-    return compared(judged())
 
 
 def told(each: LeftOut) -> tuple[Any, ...]:
@@ -104,15 +97,9 @@ def test_its_source_answers_in_the_place_of_the_shares() -> None:
     assert len(warned(compared(without_source, shown))) == 1
 
 
-def test_where_both_are_sources_it_does_not_answer() -> None:
-    assert warned(of_the_pool()) == []
-
-
-# ---- where it is told
-
-
-def test_it_is_in_the_json_and_in_the_terminal_s_tables() -> None:
-    outcome = of_the_pool()
+def test_it_is_in_the_json_and_in_the_terminal_s_tables_and_no_warning_if_both_are_sources() -> None:
+    outcome = compared(judged())  # new is better as long as its own labels count
+    assert warned(outcome) == []
     assert Outcome.from_dict(outcome.to_dict()).left_out == outcome.left_out
     table = print_to_text(print_outcome, outcome, width=160, details=True).partition("left out")[2]
     assert "regressed" in table and "-1.0000" in table

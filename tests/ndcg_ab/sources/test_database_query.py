@@ -243,7 +243,7 @@ def test_the_types_of_postgresql(socket: Path, tmp_path: Path) -> None:
     assert pulled.origin == "postgresql:///postgres"
 
 
-SAID = CASES["SAID"]
+SAID = CASES["SAID"] | CASES["REFUSED_TYPES"]
 
 
 @pytest.fixture(scope="module")
@@ -303,18 +303,6 @@ def test_rows_stream(socket: Path) -> None:
     assert int(rows) == 400_000
     assert int(peak) < 100, "13 MB of rows: they became Python objects, or were kept twice"
     assert imported.strip() == "False", "the driver's interface of PEP 249 imports what nobody needs"
-
-
-REFUSED_TYPES = CASES["REFUSED_TYPES"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("query", "said"), REFUSED_TYPES.items())
-def test_types_of_postgresql_that_are_refused(query: str, said: str, socket: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        judgments(tmp_path, address(socket), query)
-    assert said in str(caught.value)
-    assert not isinstance(caught.value, UnavailableError)
 
 
 @pytest.mark.slow

@@ -63,10 +63,12 @@ def test_ir_measures_is_told_by_the_names_of_its_measures(tmp_path: Path) -> Non
     assert found == {("a", "map", "ndcg@10"): 0.5, ("a", "17", "ap(relevant_from=2)"): 0.25}
 
 
-def test_in_memory_they_are_tables_or_what_pytrec_eval_gives(tmp_path: Path) -> None:
+def test_in_memory_they_are_tables_or_what_pytrec_eval_gives() -> None:
     table = pa.table({"query_id": ["1", "2"], "metric": ["map"] * 2, "value": [0.5, 0.25]})
     for data in ({"1": {"map": 0.5}, "2": {"map": 0.25}}, table):
         assert parts(ScoresSource(file=in_memory_file("scores['a']", data), system="a")) == (OF_A, {})
+    file = in_memory_file("scores", pa.table({"query_id": ["1"], "a": [0.5], "b": [1.0]}))
+    assert parts(ScoresSource(file=file)) == ({("a", "1", "value"): 0.5, ("b", "1", "value"): 1.0}, {})
 
 
 COLUMN_OF_A = "query_id,map\n1,0.5\n2,0.25\n"
@@ -84,11 +86,6 @@ COLUMN_OF_A = "query_id,map\n1,0.5\n2,0.25\n"
 )
 def test_a_column_for_each_system_or_metric(text: str, system: str | None, expected: dict, tmp_path: Path) -> None:
     assert read(tmp_path / "x", text, system=system) == (expected, {})
-
-
-def test_a_table_in_memory_has_a_column_for_each_system() -> None:
-    file = in_memory_file("scores", pa.table({"query_id": ["1"], "a": [0.5], "b": [1.0]}))
-    assert parts(ScoresSource(file=file)) == ({("a", "1", "value"): 0.5, ("b", "1", "value"): 1.0}, {})
 
 
 CASES = shared().parent / "cases" / "forms" if shared() is not None else Path("none")  # type: ignore[union-attr]

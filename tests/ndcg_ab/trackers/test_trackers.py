@@ -11,10 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from ndcg_ab import trackers as tracking
-from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.operation import TrackerChoice, Tracking
+from ndcg_ab.config.model.operation import Tracking
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.history.bundle import Bundle, read_bundle, unpublished_bundles
 from ndcg_ab.history.published import PUBLISHED, is_published, mark_published
@@ -31,74 +29,51 @@ from tests.small_evaluation import changed_run, nights, perform_run, small, unlo
 pytestmark = pytest.mark.usefixtures("plain_pages")
 
 
-class Trackers(Tracker):
-    """Any number of trackers, by their addresses, each with the keys of the bundles that it has."""
-
-    def __init__(self, evaluation: Evaluation) -> None:
-        super().__init__(evaluation)
-        self.held: dict[str, list[str]] = {}
-
-    def address(self, evaluation: Evaluation) -> str:
-        return tracking_uri(evaluation)
-
-    def log(self, bundle: Bundle) -> Published:
-        uri = self.address(bundle.evaluation)
-        held = self.held.setdefault(uri, [])
-        is_new = bundle.key not in held
-        held += [bundle.key] * is_new
-        return Published("1", f"{uri}/1", uri, uri, new=is_new)
+def in_folder(folder: Path, name: str) -> Evaluation:
+    """Return a small evaluation whose tracker writes JSON Lines to a folder."""
+    return small(folder, tracker={"json_lines": {"folder": str(folder / name)}})
 
 
-@pytest.fixture
-def trackers(monkeypatch: pytest.MonkeyPatch) -> Trackers:
-    made = Trackers(Evaluation.model_construct(tracker=TrackerChoice()))
-    monkeypatch.setattr(tracking, "make_tracker", lambda evaluation: made)
-    monkeypatch.setattr(tracking, "tracker_for_bundle", lambda evaluation, folder: made)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    return made
-
-
-def at(folder: Path, address: str) -> Evaluation:
-    return small(folder, mlflow={"tracking_uri": address})
+def logged(evaluation: Evaluation) -> list[str]:
+    """Return the keys of the bundles that the evaluation's tracker has."""
+    paths = sorted(Path(make_tracker(evaluation).address(evaluation)).rglob("*.jsonl"))
+    return [lines(path)[0]["key"] for path in paths]
 
 
 @pytest.mark.slow
-def test_publish_offers_what_the_other_tracker_has_not(tmp_path: Path, trackers: Trackers) -> None:
-    one, other = "http://one.example", "http://other.example"
+def test_publish_offers_what_the_other_tracker_has_not(tmp_path: Path) -> None:
     folders = nights(tmp_path, 3)
-    trackers.publish_pending(at(tmp_path, one), folders[-1])
-    assert unpublished_bundles(at(tmp_path, one)) == unpublished_bundles(at(tmp_path, other)) == []
-    assert (unpublished_bundles(at(tmp_path, one), one), unpublished_bundles(at(tmp_path, other), other)) == (
-        [],
-        folders,
-    )
+    one, other = in_folder(tmp_path, "one"), in_folder(tmp_path, "other")
+    make_tracker(one).publish_pending(one, folders[-1])
+    assert unpublished_bundles(one) == unpublished_bundles(other) == []
+    assert unpublished_bundles(one, str(tmp_path / "one")) == []
+    assert unpublished_bundles(other, str(tmp_path / "other")) == folders
     config = tmp_path / "inputs" / "c.yaml"
     config.write_text(
         "name: small\noutput: ../out\njudgments: judgments.qrels\n"
         "systems: [{name: old, file: old.run}, {name: new, file: new.run}]\n"
     )
 
-    def publish(address: str) -> list[str]:
-
-        found = invoke(["publish", str(config), "--set", f"mlflow.tracking_uri={address}"])
+    def publish(name: str) -> list[str]:
+        found = invoke(["publish", str(config), "--set", f"tracker={{json_lines: {{folder: {tmp_path / name}}}}}"])
         assert found.exit_code == 0, found.output
         return found.stdout.splitlines()
 
-    assert publish(one) == ["nothing is pending"]
-    assert publish(other) == [f"logged: {other}/1"] * 3
-    assert publish(other) == publish(one) == ["nothing is pending"]
-    assert trackers.held[one] == trackers.held[other] == [f"small/{folder.name}" for folder in folders]
+    assert publish("one") == ["nothing is pending"]
+    assert [line.startswith(f"logged: {tmp_path}/other/small/") for line in publish("other")] == [True] * 3
+    assert publish("other") == publish("one") == ["nothing is pending"]
+    assert logged(one) == logged(other) == [f"small/{folder.name}" for folder in folders]
 
 
 @pytest.mark.slow
-def test_a_run_delivers_what_is_pending_alone(tmp_path: Path, trackers: Trackers) -> None:
+def test_a_run_delivers_what_is_pending_alone(tmp_path: Path) -> None:
     """What another tracker has is not sent again by a night that somebody tries out elsewhere."""
-    one, other = "http://one.example", "http://other.example"
-    first = unlogged(at(tmp_path, one)).bundle
-    trackers.publish_pending(at(tmp_path, one), first)
-    second = unlogged(at(tmp_path, other), force=True).bundle
-    assert trackers.publish_pending(at(tmp_path, other), second)[1] == 0
-    assert trackers.held == {one: [f"small/{first.name}"], other: [f"small/{second.name}"]}
+    one, other = in_folder(tmp_path, "one"), in_folder(tmp_path, "other")
+    first = unlogged(one).bundle
+    make_tracker(one).publish_pending(one, first)
+    second = unlogged(other, force=True).bundle
+    assert make_tracker(other).publish_pending(other, second)[1] == 0
+    assert (logged(one), logged(other)) == ([f"small/{first.name}"], [f"small/{second.name}"])
 
 
 @pytest.mark.parametrize(
@@ -117,24 +92,24 @@ def test_marks_name_every_tracker(content: dict[str, Any], known: list[str], tmp
 
 
 def test_a_refused_bundle_keeps_no_other_back(
-    tmp_path: Path, trackers: Trackers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folders, asked = [tmp_path / name for name in "123"], []
 
-    def publish(folder: Path, *_: object) -> Published:
+    def publish(tracker: Tracker, folder: Path, *_: object) -> Published:
         asked.append(folder)
         if folder == folders[0]:
             raise RefusedError("its key is too long")
         return Published("r", "u", "t", "http://here", True)
 
-    monkeypatch.setattr(trackers, "publish", publish)
+    monkeypatch.setattr(Tracker, "publish", publish)
     monkeypatch.setattr("ndcg_ab.trackers.base.unpublished_bundles", lambda *_: folders)
-    evaluation = small(tmp_path)
+    evaluation = in_folder(tmp_path, "lines")
     run = Context(evaluation, MemoryStore(evaluation), bundle=folders[2])
     stages.publish(run, "")
     assert asked == folders
     assert run.published["delivered"] == 1
-    assert "the tracker does not take it: its key is too long" in capsys.readouterr().err
+    assert "JSON Lines does not take it: its key is too long" in capsys.readouterr().err
 
 
 # ---- where a bundle is published that no configuration is given for: it may come from somebody else
@@ -217,6 +192,8 @@ def test_two_runs_of_an_evaluation(tmp_path: Path) -> None:
     before_again = path.read_bytes()
     assert not tracker_for_bundle(evaluation, first.bundle).publish(first.bundle, evaluation).new
     assert path.read_bytes() == before_again, "publishing twice adds nothing"
+    with pytest.raises(InputError, match="publish by the configuration"):  # not to where a bundle alone says
+        tracker_for_bundle(None, first.bundle)
     changed_run(tmp_path, 1)
     perform_run(evaluation)
     files = f"{tmp_path}/tracked/*/*.jsonl"
@@ -247,13 +224,6 @@ def test_a_folder_that_cannot_be_written_leaves_it_pending(tmp_path: Path) -> No
 )
 def test_a_choice_that_is_refused_before_anything_is_read(given: Any, sentence: str, tmp_path: Path) -> None:
     assert refusal_text(refuse_unknown_tracker, small(tmp_path, tracker=given)).startswith(sentence)
-
-
-@pytest.mark.slow
-def test_a_bundle_alone_does_not_choose_where_files_are_written(tmp_path: Path) -> None:
-    night = perform_run(small(tmp_path, tracker="json_lines"))
-    with pytest.raises(InputError, match="publish by the configuration"):
-        tracker_for_bundle(None, night.bundle)
 
 
 def test_the_forms_of_the_key() -> None:

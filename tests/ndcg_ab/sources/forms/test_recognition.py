@@ -16,6 +16,7 @@ from ndcg_ab.sources.forms.recognition import FORMS, choose_reading, recognise_f
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.tables import SCORED_FORM
 from tests.commands import invoke
+from tests.inputs import write_table
 from tests.sentences import refusal_text
 
 DELIMITED, TREC, JSONL = "delimited", "trec", "jsonl"
@@ -147,11 +148,7 @@ def test_a_score_a_rank_or_a_grade_is_never_in_queries(document: str, ordered: s
 
 
 def test_parquet(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as papq
-
-    papq.write_table(pa.table({"topic": ["q"], "doc": ["d"], "label": [1]}), tmp_path / "j.parquet")
-    found = taken_for(tmp_path / "j.parquet")
+    found = taken_for(write_table(tmp_path / "j.parquet", [{"topic": "q", "doc": "d", "label": 1}]))
     assert (found.kind, dict(found.columns)) == (JUDGMENTS, {"query_id": "topic", "doc_id": "doc", "grade": "label"})
 
 

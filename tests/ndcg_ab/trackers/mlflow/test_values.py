@@ -79,7 +79,8 @@ def test_the_best_candidate_is_that_of_the_first_metric() -> None:
     assert values.best_candidate(dataclasses.replace(found, comparisons=(*found.comparisons, other))) == "newer"
 
 
-def test_tags_tell_people_what_to_do(bundle: Bundle) -> None:
+def test_tags_tell_people_what_to_do_and_hold_plain_values_to_filter_by(bundle: Bundle) -> None:
+    """As the obvious filters write them: tags.decision = 'do_not_ship', tags.metric = 'ndcg@2'."""
     tags = values.parent_tags(bundle)
     assert tags["what_to_do"] == "nothing changed: newer; do not ship new"
     assert tags["ndcg_at_2"] == "old 1.0000, newer = +0.0000, new ▼ -0.3691"
@@ -88,14 +89,9 @@ def test_tags_tell_people_what_to_do(bundle: Bundle) -> None:
     assert of_new["ndcg_at_2"] == "▼ 0.6309 (-0.3691)"
     assert of_new["mlflow.note.content"].startswith("**✗ do not ship**: ndcg@2 regressed")
     assert values.system_tags(bundle.outcome, "old")["decision"] == "baseline"
-
-
-def test_tags_hold_plain_values_to_filter_by(bundle: Bundle) -> None:
-    """As the obvious filters write them: tags.decision = 'do_not_ship', tags.metric = 'ndcg@2'."""
-    tags = values.parent_tags(bundle)
     assert (tags["decision/new"], tags["decision/newer"]) == ("do_not_ship", "nothing_changed")
     assert tags["decision"] == "nothing_changed", "the best decision"
-    assert values.system_tags(bundle.outcome, "new")["decision"] == "do_not_ship"
+    assert of_new["decision"] == "do_not_ship"
     for found in (tags, values.system_tags(bundle.outcome, "old")):
         assert (found["metric"], found["metric_key"]) == ("ndcg@2", "ndcg_at_2")
     alone = values.parent_tags(dataclasses.replace(bundle, outcome=outcome("good")))
