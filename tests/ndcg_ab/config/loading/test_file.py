@@ -6,12 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.sources import FileSource, PythonSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources import RANKING, pull_source
 from tests.paths import ROOT
 from tests.sentences import refusal_text
 
@@ -33,16 +30,6 @@ def with_keys(**keys: Any) -> str:
 
 def first_system(**keys: Any) -> str:
     return with_keys(systems=[{"name": "old"} | keys])
-
-
-def test_the_least_that_is_needed(tmp_path: Path) -> None:
-    found = read_text_as_config(tmp_path, "name: t\njudgments: qrels\nsystems:\n  - {name: old, file: old.run}\n")
-    assert found.judgments.source == FileSource(file=Path("qrels"))
-    assert found.systems[0].source == FileSource(file=Path("old.run"))
-    assert (found.baseline_name, found.metrics, found.queries) == ("old", ["ndcg@10"], None)
-    assert (found.secondary_metrics, found.guardrails, found.slices.by) == ([], {}, [])
-    assert (found.resources.threads, found.resources.memory_limit) == (None, None)
-    assert found.output_directory == tmp_path.resolve() / "ndcg-ab-results"
 
 
 @pytest.mark.parametrize(
@@ -248,34 +235,6 @@ REFUSED = [
 @pytest.mark.parametrize(("key", "given", "sentence"), REFUSED)
 def test_what_is_refused(key: str, given: str, sentence: str, tmp_path: Path) -> None:
     assert refusal_text(read_with, tmp_path, **{key: given}).startswith(f"{tmp_path / 'c.yaml'}: {sentence}")
-
-
-SECRETS = """
-name: t
-judgments: q
-queries: queries.tsv
-systems:
-  - {name: old, python: "engine:search", arguments: {key: "${KEY}", more: [{url: "https://${KEY}@x"}], depth: 5}}
-mlflow: {tracking_uri: "http://me:${KEY}@mlflow"}
-prefect: {api_url: "http://${KEY}@prefect"}
-"""
-
-
-def test_no_secret_is_kept_and_each_is_there_when_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KEY", "s3cret")
-    evaluation = read_text_as_config(tmp_path, SECRETS)
-    assert "s3cret" not in evaluation.model_dump_json()
-    assert tracking_uri(evaluation) == "http://me:s3cret@mlflow"
-    code = "def search(queries, **given):\n    return {'q': [(repr(given), 1.0)]}\n"
-    (tmp_path / "engine_with_a_key.py").write_text(code)
-    source = PythonSource(python="engine_with_a_key:search", arguments=evaluation.systems[0].arguments)
-    (given,) = pull_source(source, RANKING, tmp_path, {"q": "text"}).table["doc_id"].to_pylist()
-    assert given == "{'key': 's3cret', 'more': [{'url': 'https://s3cret@x'}], 'depth': 5}"
-    monkeypatch.delenv("KEY")
-    with pytest.raises(InputError, match=r"c\.yaml: systems\[0\]\.arguments\.key: \$\{KEY\} is not set"):
-        read_text_as_config(tmp_path, SECRETS)
-    with pytest.raises(InputError, match=r"^t: mlflow\.tracking_uri: \$\{KEY\} is not set"):
-        tracking_uri(evaluation)
 
 
 @pytest.mark.slow

@@ -33,20 +33,21 @@ def write(folder: Path, **files: str) -> Path:
 
 def test_mappings_are_merged_lists_replaced_and_null_takes_away(tmp_path: Path) -> None:
     top = """
-extends: base.yaml
-name: top
+extends: [middle.yaml, other.yaml]
 judgments: {format: csv}
 queries: {columns: {weight: visits}}
 metrics: [rr@5]
 statistics: {alpha: 0.02}
 gate: null
 """
-    found = read_config(write(tmp_path, top=top, base=BASE))
-    assert (found.name, found.metrics, found.gate) == ("top", ["rr@5"], None)
+    middle = "extends: base.yaml\nname: middle\nstatistics: {seed: 4}"
+    other = "name: other\nstatistics: {resamples: 500}"
+    found = read_config(write(tmp_path, top=top, middle=middle, other=other, base=BASE))
+    assert (found.name, found.metrics, found.gate) == ("other", ["rr@5"], None)
     assert (str(found.judgments.file), found.judgments.format) == ("qrels", "csv")
     assert found.queries is not None
     assert found.queries.columns == {"text": "question", "weight": "visits"}
-    assert (found.statistics.alpha, found.statistics.seed) == (0.02, 3)
+    assert (found.statistics.alpha, found.statistics.seed, found.statistics.resamples) == (0.02, 4, 500)
     assert [system.name for system in found.systems] == ["old", "new.v2"]
 
 
@@ -97,18 +98,6 @@ def test_paths_of_a_base_start_from_the_base(tmp_path: Path, monkeypatch: pytest
     assert found.queries is not None
     assert found.path(found.queries.file) == tmp_path.resolve() / "nights" / "q.tsv"
     assert found.output_directory == tmp_path.resolve() / "out"
-
-
-def test_several_bases_and_bases_of_bases(tmp_path: Path) -> None:
-    files = {
-        "top": "extends: [middle.yaml, other.yaml]",
-        "middle": "extends: base.yaml\nname: middle\nstatistics: {seed: 4}",
-        "other": "name: other\nstatistics: {resamples: 500}",
-        "base": BASE,
-    }
-    found = read_config(write(tmp_path, **files))
-    assert (found.name, found.statistics.alpha) == ("other", 0.01)
-    assert (found.statistics.seed, found.statistics.resamples) == (4, 500)
 
 
 WRONG: list[tuple[dict[str, str], str]] = [

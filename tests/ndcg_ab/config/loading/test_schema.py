@@ -7,7 +7,6 @@ import jsonschema
 import pytest
 
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.loading.keys import known_keys
 from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.loading.yaml_files import read_yaml
 from tests.paths import ROOT
@@ -34,30 +33,7 @@ def test_it_is_a_schema() -> None:
 @pytest.mark.parametrize("name", ["demo.yaml", "example.yaml"])
 def test_the_configurations_that_come_along_keep_it(name: str) -> None:
     assert faults(read_yaml(ROOT / "configs" / name)) == []
-
-
-def resolved(schema: Any) -> list[Any]:
-    """A schema and its choices, references followed."""
-    found = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-    return [found, *(inner for each in found.get("anyOf", ()) for inner in resolved(each))]
-
-
-PLACES = ("judgments", "queries", "systems", "scores", "statistics", "gate", "schedule", "prefect")
-
-
-@pytest.mark.parametrize("place", [(), *((name,) for name in PLACES)], ids=str)
-def test_it_has_the_keys_of_the_model(place: tuple[str, ...]) -> None:
-    schema = SCHEMA
-    for part in place:
-        schema = schema["properties"][part]
-    (keys,) = [
-        set(each["properties"])
-        for part in resolved(schema)
-        for each in (resolved(part["items"])[0] if part.get("type") == "array" else part,)
-        if "properties" in each and "measure" not in each["properties"]
-    ]
-    assert keys == set(known_keys(place))
-    assert all(each.get("description") for each in schema.get("properties", {}).values())
+    assert all(each.get("description") for each in SCHEMA["properties"].values())
 
 
 LEAST = "name: t\njudgments: q\nsystems: [{name: a, file: a.run}]\n"

@@ -25,6 +25,7 @@ SPARK = {"spark": {"remote": "sc://host:15002"}}
     [
         (SCORED | {"judgments": "qrels"}, "judgments: goes with rankings"),
         (SCORED | {"more_judgments": ["qrels"]}, "more_judgments: goes with rankings"),
+        (SCORED | {"costs": ["latency_ms"]}, "costs: goes with rankings, and `scores` hold none: take one of the two"),
         (SCORED | {"gate": {"judged": 0.5}}, "gate.judged: is not known of scores"),
         (SCORED | {"gate": {"unanswered": 3}}, "gate.unanswered: is not known of scores"),
         (RANKED | {"more_judgments": [{"table": "t"}], "engine": SPARK}, "more_judgments: are put together on"),

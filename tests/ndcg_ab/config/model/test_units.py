@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 import ndcg_ab
-from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.testing import assert_not_worse
@@ -61,11 +60,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("keys", "said"), REFUSED.values(), ids=REFUSED)
 def test_what_no_difference_reaches_is_refused(keys: dict[str, Any], said: str) -> None:
     assert refusal_text(validate_evaluation, {"name": "units", **FILES, **keys}).startswith(said)
-
-
-@pytest.mark.parametrize("keys", [{"guardrails": {"rr": 0.999}}, {"guardrails": {"dcg@10": 12}}, {"metrics": ["rr"]}])
-def test_what_one_can_reach_is_taken(keys: dict[str, Any]) -> None:
-    assert isinstance(validate_evaluation({"name": "units", **FILES, **keys}), Evaluation)
 
 
 # ---- everywhere

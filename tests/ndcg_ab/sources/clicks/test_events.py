@@ -16,7 +16,6 @@ from ndcg_ab.sources.clicks.events import ReadEvents, read_events
 from ndcg_ab.sources.files import streams
 from ndcg_ab.sources.files.streams import UnusualError
 from ndcg_ab.sources.registry import make_source
-from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from tests.inputs import write_database, write_table
 from tests.sentences import refusal_text
 
@@ -141,18 +140,9 @@ def test_several_objects_on_a_line_are_refused(tmp_path: Path, monkeypatch: pyte
         read(path)
 
 
-def test_what_is_noticed_is_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_counts_nothing_and_what_is_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces of one event or two."""
     monkeypatch.setattr(streams, "BLOCK", 400)
-    events = [each for at in range(7) for each in (event("click", user_query=f"{at}", object_id=None), event("view"))]
-    other, incomplete = read(written(tmp_path, [*events, *TWO, event("open")])).remarks
-    assert other.message is not None and other.message.endswith("count nothing: view (7), open (1)")
-    assert incomplete.count == 7
-    assert incomplete.examples == tuple(
-        f"click without object_id (user_query '{at}', ordinal 0)" for at in range(MOST_EXAMPLES)
-    )
-
-
-def test_what_counts_nothing_and_what_is_incomplete(tmp_path: Path) -> None:
     events = [*TWO, event("add_to_cart"), event("purchase"), event("purchase")]
     events += [
         event("click", user_query=None),
