@@ -29,7 +29,7 @@ from ndcg_ab.errors import InputError, error_text, format_value, on_one_line, sh
 from ndcg_ab.flows.cli import exit_codes
 from ndcg_ab.report.terminal import grid
 from ndcg_ab.sources import RANKING
-from ndcg_ab.sources import database_drivers as drivers
+from ndcg_ab.sources import database_query as drivers
 from ndcg_ab.sources.files import stores
 from ndcg_ab.sources.http import exchange
 from tests.paths import DATA

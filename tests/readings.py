@@ -8,7 +8,7 @@ from typing import Any
 from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import PullRequest, Source
-from ndcg_ab.sources.fast_reader.choice import reduce_file
+from ndcg_ab.sources.fast_reader.reduce import reduce_file
 from ndcg_ab.sources.files.file import read_file, refuse_unreadable_file
 from ndcg_ab.sources.files.records import read_rows
 from ndcg_ab.sources.forms.form import Reading

@@ -46,7 +46,7 @@ DOORS = {  # library -> the packages and modules that may import it
     ),
     "mlflow": ("ndcg_ab.trackers.mlflow",),
     "duckdb": ("ndcg_ab.engines.duckdb",),
-    "adbc_driver_manager": ("ndcg_ab.sources.database_drivers",),
+    "adbc_driver_manager": ("ndcg_ab.sources.database_query",),
     "ir_measures": ("ndcg_ab.other_measures",),
     "httpx": ("ndcg_ab.sources.http.client", "ndcg_ab.sources.files.stores"),
     "jinja2": ("ndcg_ab.report",),

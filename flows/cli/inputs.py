@@ -62,10 +62,9 @@ def can_only_be(kind: str, file: str, other: str) -> bool:
 
 def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
     """Return the name and file of each system; a file with several systems gives one entry per system."""
-    from ndcg_ab.sources import make_source
-    from ndcg_ab.sources.tables.one_system import split_by_system
+    from ndcg_ab.sources.registry import split_by_system
 
-    return list(split_by_system(systems, make_source))
+    return list(split_by_system(systems))
 
 
 def configuration_in(files: Sequence[str | Path] | None) -> Path | None:

@@ -14,7 +14,7 @@ from ndcg_ab.checks.findings import (
     refuse_errors,
     row_examples,
 )
-from ndcg_ab.checks.id_checks import check_spellings, query_spelling_hint
+from ndcg_ab.checks.id_spellings import check_spellings, query_spelling_hint
 from ndcg_ab.checks.order_checks import check_order_alone
 from ndcg_ab.checks.plausibility_checks import check_grade_order, check_odd_documents
 from ndcg_ab.checks.ranking_checks import Notices, check_depths, check_rankings, findings_from_pulled, read_notices

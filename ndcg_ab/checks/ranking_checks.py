@@ -18,12 +18,7 @@ from ndcg_ab.scoring.metric_tables import EVERYTHING
 from ndcg_ab.sources import RANKING, Pulled
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.files.file import form_remarks
-from ndcg_ab.sources.tables.on_disk import (
-    content_digest,
-    count_nulls,
-    read_batches,
-    select_queries,
-)
+from ndcg_ab.sources.tables.on_disk import content_digest, count_nulls, read_batches, select_queries
 from ndcg_core.measures.metric import Metric
 
 FAR_FEWER = 0.8  # share of another system's number below which a number is far fewer

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from ndcg_ab.scoring.metric_tables import depth_of, reads_below_cutoff
 from ndcg_ab.scoring.parity import sample_queries
 from ndcg_ab.sources import NeededResults, Pulled
-from ndcg_ab.sources.fast_reader.plain_text import group_rows, reduce_ranking
+from ndcg_ab.sources.fast_reader.reduce import group_rows, reduce_ranking
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, select_queries
 from ndcg_ab.sources.tables.reduced_ranking import KNOWN_RANK, ReducedRanking, query_starts
 from ndcg_core.measures.metric import Metric

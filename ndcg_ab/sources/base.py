@@ -20,6 +20,7 @@ from ndcg_ab.sources.tables.reduced_ranking import NeededResults, ReducedRanking
 from ndcg_ab.sources.tables.schema import Layout
 
 REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.elsewhere"  # keys in a table's metadata
+MOST_EXAMPLES = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +46,26 @@ class Remark:
     examples: tuple[str, ...] = ()
     message: str | None = None
     total: int | None = None
+
+
+class RemarkCounter:
+    """A counter of rows that deserve a remark; it stores the first five as examples."""
+
+    def __init__(self, code: str) -> None:
+        self.code, self.count = code, 0
+        self.examples: list[str] = []
+
+    def add(self, example: str) -> None:
+        self.count += 1
+        if len(self.examples) < MOST_EXAMPLES:
+            self.examples.append(example)
+
+    def add_rows(self, rows: pa.Table, describe: Callable[[dict[str, Any]], str]) -> None:
+        self.count += rows.num_rows
+        self.examples += map(describe, rows.slice(0, MOST_EXAMPLES - len(self.examples)).to_pylist())
+
+    def remarks(self, message: str | None = None) -> list[Remark]:
+        return [Remark(self.code, self.count, tuple(self.examples), message)] if self.count else []
 
 
 def with_metadata(table: pa.Table, entries: Mapping[bytes, bytes]) -> pa.Table:

@@ -16,8 +16,8 @@ from ndcg_ab.files import name_path_in_errors
 from ndcg_ab.sources.base import Source, join_locations
 from ndcg_ab.sources.files.file import read_file, refuse_unreadable_file
 from ndcg_ab.sources.files.records import prefix_errors, read_records, records_table
-from ndcg_ab.sources.forms import numbers_by_query
 from ndcg_ab.sources.forms.form import SCORES, Reading, Records
+from ndcg_ab.sources.forms.nested import SCORES_READING, read_metric_values
 from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.forms.recognition import plain_reading, recognise
 from ndcg_ab.sources.forms.sample import Sample
@@ -36,7 +36,7 @@ ONE_SYSTEM = Layout("value", (*IDS[1:], VALUE, HASH))
 KEY = ["system_id", "metric", "query_id", "is_mean"]
 # is_mean: it is the tool's own mean over queries
 PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())))
-READINGS = {**FORMATS, "pytrec_eval": numbers_by_query.SCORES_READING}  # that have no columns
+READINGS = {**FORMATS, "pytrec_eval": SCORES_READING}  # that have no columns
 
 
 class Scores(Source):
@@ -86,7 +86,7 @@ class Scores(Source):
     def records_of(self, values: Mapping[Any, Any]) -> Records:
         """Yield (location, {field: value}) for each value in {query: {measure: value}}."""
         with prefix_errors(self.origin):
-            for where, record in numbers_by_query.read_metric_values(values):
+            for where, record in read_metric_values(values):
                 yield f"{self.origin}, {where}", record | {"value": python_number(record["value"])}
 
     def locate_value(self, values: Mapping[str, str]) -> str:

@@ -1,23 +1,28 @@
-"""Create a source from its description in a configuration, and read it."""
+"""Create a source from its description in a configuration, and read it, or the rows of one system in it."""
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_ab.config.model.inputs import sources
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.judgments import ClicksSource
 from ndcg_ab.config.model.inputs.sources import Source as Described
-from ndcg_ab.errors import InputError
+from ndcg_ab.config.options.positional import NamedFile, stem
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import CostRequest, Pulled, PullRequest, PullResult, Source
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, filter_mapped_columns, refuse_unrecorded
-from ndcg_ab.sources.fast_reader.plain_text import group_rows, reduce_ranking
+from ndcg_ab.sources.fast_reader.reduce import group_rows, reduce_ranking
+from ndcg_ab.sources.files.parts import local_columns
+from ndcg_ab.sources.forms.plausible import field_column
 from ndcg_ab.sources.judgments.grades import as_texts, grade_words_hint, refuse_ratings, replace_words
 from ndcg_ab.sources.tables.document_rules import (
     AS_IT_IS,
@@ -28,9 +33,9 @@ from ndcg_ab.sources.tables.document_rules import (
     name_queries,
     with_ids,
 )
-from ndcg_ab.sources.tables.on_disk import TableOnDisk, distinct_texts
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, distinct_texts, read_batches
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults
-from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout, WordGradeError
+from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Field, Layout, WordGradeError, names_text
 
 
 def file_source(described: sources.FileSource, directory: Path) -> Source:
@@ -88,9 +93,7 @@ def pull_source(
     """
     is_shared = False
     if layout.kind == RANKING.kind and isinstance(described, sources.FileSource):
-        from ndcg_ab.sources.tables.one_system import WITH_SYSTEM, has_several_systems, rows_of_system
-
-        is_shared = has_several_systems(described, directory, system, make_source)
+        is_shared = has_several_systems(described, directory, system)
     request = PullRequest(queries or {}, **settings)
     writer, costs = request.writer, request.costs
     # columns that hold costs are no fields of a ranking
@@ -158,3 +161,67 @@ def read_costs(described: Any, directory: Path, costs: CostRequest | None) -> pa
     layout, plain = cost_columns(described, costs.names)
     source = make_source(plain, directory)
     return costs_of_rows(source.pull(layout, {}), costs.names, source.origin)
+
+
+# ---- the rows of one system in a table of several systems
+
+
+SYSTEM_ID = Field("system_id", required=False, blank="")
+SYSTEM = Layout("system", (SYSTEM_ID,))
+WITH_SYSTEM = Layout(RANKING.kind, (*RANKING.fields, SYSTEM_ID))
+
+
+def find_system_column(described: sources.FileSource, directory: Path) -> tuple[str | None, list[str]]:
+    """Return (column, names) of a ranking: the column that names systems, and the distinct names in it.
+
+    Return (None, []) if there is no such column, or if the ranking cannot be read.
+    """
+    from ndcg_ab.sources.tables.in_memory import column_names
+
+    with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
+        data = getattr(described.in_memory, "data", None)  # a reader without a length can be read once alone
+        in_memory = described.in_memory if hasattr(data, "__len__") else None
+        columns = column_names(in_memory) if in_memory else local_columns(described, directory)
+        column = field_column("system_id", [name for name in columns if name not in described.columns.values()])
+        if column is not None:
+            one_column = described.model_copy(update={"columns": {"system_id": column}})
+            values = file_source(one_column, directory).pull(SYSTEM, {})["system_id"].unique()
+            return column, values.cast(pa.string()).to_pylist()
+    return None, []
+
+
+def has_several_systems(described: sources.FileSource, directory: Path, name: str | None) -> bool:
+    """Return whether a ranking has rows of several systems.
+
+    Raises InputError if there are several systems and none is called `name` (None: always), or if only some rows name a
+    system.
+    """
+    column, systems = find_system_column(described, directory)
+    if "" in systems and len(systems) > 1:
+        rule = "name the system in each row, or in none"
+        raise InputError(f"{described.display_name}: its column {format_value(column)} is empty in some rows: {rule}")
+    if len(systems) > 1 and name not in systems:
+        rule = f"call the system one of them, not {format_value(name)}" if name else "give the rows of each by itself"
+        names = f"its column {format_value(column)} names {len(systems)} systems ({names_text(systems)})"
+        raise InputError(f"{described.display_name}: {names}, and a ranking is of one system: {rule}")
+    return len(systems) > 1
+
+
+def rows_of_system(table: Any, name: str) -> Iterator[pa.Table]:
+    """Yield the rows of one system in batches, in the columns of a ranking."""
+    for batch in read_batches(table, WITH_SYSTEM.schema.names):
+        yield batch.filter(pc.equal(batch["system_id"], name)).select(RANKING.schema.names)
+
+
+def split_by_system(systems: Sequence[NamedFile]) -> Iterator[NamedFile]:
+    """Yield the systems; an entry whose file holds several rankings is replaced by one entry per ranking.
+
+    An entry is split only if its name is that of its file, so that the user chose no other name, and if no system in
+    the file has this name. Other entries stay unchanged.
+    """
+    for each in systems:
+        inside = []
+        if each.name == stem(each.file) and Path(each.file).is_file():
+            inside = find_system_column(sources.FileSource(file=Path(each.file)), Path())[1]
+        spread = [each._replace(name=name) for name in inside if name]
+        yield from spread if len(spread) > 1 and each.name not in inside else [each]

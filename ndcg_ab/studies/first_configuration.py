@@ -30,12 +30,11 @@ from ndcg_ab.files import CONFIGURATIONS, name_path_in_errors, resolve_path, wri
 from ndcg_ab.pipeline import check_only
 from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.outcome import Finding
-from ndcg_ab.sources import make_source
 from ndcg_ab.sources.files.file import refuse_unreadable_file
 from ndcg_ab.sources.files.parts import local_parts
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Reading
 from ndcg_ab.sources.forms.recognition import OPTIONS, recognise_file, refuse_unknown_form
-from ndcg_ab.sources.tables.one_system import split_by_system
+from ndcg_ab.sources.registry import split_by_system
 
 FEW = "few-judgments.qrels"  # of the example: judgments that do not settle the comparison
 EXAMPLE = ("documents.tsv", "judgments.qrels", "new.run", "old.run", "queries.tsv")
@@ -126,7 +125,7 @@ def guess_inputs(
             single[kind] = file
     readings = {str(each.path): each for each in rankings}
     names = distinct_names([*readings], [*by_system])
-    spread = split_by_system([NamedFile(*each) for each in zip(names, readings, strict=True)], make_source)
+    spread = split_by_system([NamedFile(*each) for each in zip(names, readings, strict=True)])
     by_system |= {each.name: readings[each.file] for each in spread}
     if needs_judgments and JUDGMENTS not in single:
         raise InputError("no judgments: name them with --judgments FILE")

@@ -125,10 +125,10 @@ def test_no_select_stands_in_python() -> None:
     """SQL text belongs into the files; the engine itself makes tables of them and reads tables by name.
 
     What Vespa is asked (`inputs/http.py`) is its own language, and `mlflow/store.py` looks into MLflow's own tables.
-    `function_grades.py` keeps a cache in SQLite, and no results; `database_drivers.py` sets how a server runs a query.
+    `function_grades.py` keeps a cache in SQLite, and no results; `database_query.py` sets how a server runs a query.
     In `warehouse` SQL is the result, not the way to one: every query is another, for another database.
     """
-    elsewhere = ("inputs/http.py", "store.py", "function_grades.py", "database_drivers.py")
+    elsewhere = ("inputs/http.py", "store.py", "function_grades.py", "database_query.py")
     for path in (ROOT / "ndcg_ab").rglob("*.py"):
         package = path.relative_to(ROOT / "ndcg_ab").parts[0]
         if package not in ("engines", "warehouse") and not str(path).endswith(elsewhere):

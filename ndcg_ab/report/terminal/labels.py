@@ -17,7 +17,7 @@ from ndcg_ab.results.codec import json_text
 from ndcg_ab.results.decisions import can_be_reversed, describe_tipping, measured_state
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.wording import queries_text
-from ndcg_ab.sources.clicks.findings import grade_counts
+from ndcg_ab.sources.clicks.click_judgments import grade_counts
 from ndcg_ab.studies.clicks import ClickStudy
 from ndcg_ab.studies.judge_next import ToJudge, ToJudgeNext
 from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, VerdictPair

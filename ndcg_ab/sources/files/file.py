@@ -23,10 +23,10 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, refuse_unreadable
 from ndcg_ab.sources import base
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
-from ndcg_ab.sources.fast_reader.choice import count_processors, reduce_file, work_in_threads
+from ndcg_ab.sources.fast_reader.reduce import count_processors, reduce_file, work_in_threads
 from ndcg_ab.sources.files import streams
 from ndcg_ab.sources.files.parts import Part, list_parts, name_part_in_errors
-from ndcg_ab.sources.files.records import COMMENT, parquet_batches, read_records, read_rows, text_lines
+from ndcg_ab.sources.files.records import COMMENT, parquet_batches, read_records, read_rows, tag_remarks, text_lines
 from ndcg_ab.sources.files.stores import storage_kind
 from ndcg_ab.sources.files.unpacking import binary_format_hint, folder_hint, open_bytes
 from ndcg_ab.sources.forms.form import JUDGMENTS, Reading
@@ -40,7 +40,6 @@ from ndcg_ab.sources.tables.columns import (
     select_columns,
     text_chunks,
 )
-from ndcg_ab.sources.tables.format_warnings import tag_remarks
 from ndcg_ab.sources.tables.on_disk import AT_ONCE, IN_MEMORY, TableWriter, count_nulls, read_batches
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults, ReducedRanking
 from ndcg_ab.sources.tables.schema import COSTS, Layout

@@ -16,13 +16,12 @@ import pyarrow as pa
 from ndcg_ab.config.loading.hints import utf8_command
 from ndcg_ab.errors import InputError, error_text, format_value, shorten
 from ndcg_ab.files import name_path_in_errors
-from ndcg_ab.sources.base import Remark, remarks_metadata
+from ndcg_ab.sources.base import MOST_EXAMPLES, Remark, RemarkCounter, remarks_metadata
 from ndcg_ab.sources.files.streams import DECODER, LONGEST_LINE, LongLineError, line_blocks, split_fields, split_lines
-from ndcg_ab.sources.files.unpacking import open_bytes, open_table, read_checked_batches
+from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, open_table, read_checked_batches
 from ndcg_ab.sources.forms.form import Reading, Records
-from ndcg_ab.sources.forms.plausible import NAMES, bare_name, is_plain_number
+from ndcg_ab.sources.forms.plausible import NAMES, NO_GRADE, bare_name, is_plain_number
 from ndcg_ab.sources.forms.sample import DELIMITER_LINE
-from ndcg_ab.sources.tables.format_warnings import RemarkCounter, rated_rows, tag_remarks
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import (
     JUDGMENT,
@@ -413,3 +412,47 @@ def table_rows(table: pa.Table, chosen: Mapping[str, str], location: str, before
     rows = chain.from_iterable(map(parquet_rows, table.to_batches()))
     for number, row in enumerate(rows, before + 1):
         yield f"{location} {number}", {field: row[column] for field, column in chosen.items()}
+
+
+# ---- remarks on rows
+
+
+def tag_remarks(path: Path, first: Mapping[str, int]) -> list[Remark]:
+    """Return remarks on several tags in one TREC ranking, which suggest joined rankings or a truncated last line.
+
+    first: tag -> the number of the first row with that tag.
+    """
+    if len(first) < 2:
+        return []
+    tags = sorted(first, key=lambda tag: first[tag])
+    *others, last = tags
+    if ends_inside_a_line(path) and all(tag.startswith(last) for tag in others):
+        location = f"{path}, row {first[last]}: tag {format_value(last)}, and no line end"
+        remarks = [Remark("truncated_last_line", 1, (location,))]
+        return remarks + tag_remarks(path, {tag: first[tag] for tag in others})
+    examples = tuple(f"{path}, row {first[tag]}: tag {format_value(tag)}" for tag in tags[:MOST_EXAMPLES])
+    return [Remark("several_tags", len(tags), examples)]
+
+
+def ends_inside_a_line(path: Path) -> bool:
+    """Return whether a file does not end with a line end; always False for compressed files."""
+    if is_packed(path):
+        return False
+    with name_path_in_errors(path), path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read() not in (b"\n", b"\r")
+
+
+def rated_rows(records: Records, unrated: RemarkCounter, words: Iterable[tuple[str, float]]) -> Records:
+    """Yield (location, {field: value}) for each judgment that has a grade.
+
+    unrated: counts the other judgments, whose grade is empty or a word for "no grade" such as NA. words: the (word,
+    grade) pairs of the configuration; a word that has a grade there never means "no grade".
+    """
+    absent = {*NO_GRADE} - dict(words).keys()
+    for where, record in records:
+        grade = record.get("grade", 0)
+        if grade in (None, b"") or not str(grade).strip() or (isinstance(grade, str) and grade.strip() in absent):
+            unrated.add(where)
+        else:
+            yield where, record

@@ -12,7 +12,7 @@ from ndcg_ab.config.loading.hints import SEEN, utf8_command
 from ndcg_ab.config.model.inputs.sources import FORMATS, PACKED_SUFFIXES
 from ndcg_ab.errors import InputError, format_value, shorten
 from ndcg_ab.sources.files.streams import split_fields
-from ndcg_ab.sources.forms import exports, lines, nested, numbers_by_query, tables, user_events
+from ndcg_ab.sources.forms import exports, lines, nested, tables, user_events
 from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, SCORES, Form, Reading, Records
 from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
@@ -23,7 +23,6 @@ FORMS: tuple[Form, ...] = (  # the first form of a kind that fits is used
     *lines.FORMS,
     *exports.FORMS,
     *nested.FORMS,
-    *numbers_by_query.FORMS,
     user_events.FORM,
 )
 PLAIN_FORMS = ("", *(form.words for form in (*lines.TREC_FORMS, *tables.PLAIN_FORMS)))  # their columns are ours
@@ -171,7 +170,7 @@ def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Readi
     value = sample.value
     is_nested = isinstance(value, Mapping) and value and all(isinstance(each, Mapping) for each in value.values())
     if format_name == "jsonl" and number and is_nested:  # read_numbers names a wrong one
-        records = partial(numbers_by_query.read_numbers, field=number)
+        records = partial(nested.read_numbers, field=number)
         return Reading(KINDS[layout], "json", records=records, words=f"{{query: {{document: {number}}}}}")
     if format_name == "jsonl" and sample.is_json and not sample.objects and not isinstance(sample.document, list):
         return Reading(KINDS.get(layout, layout), "json", records=partial(refuse_unknown_json, layout=layout))

@@ -15,7 +15,10 @@ from ndcg_ab.sources.files.streams import split_fields
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, SCORES, Form, Reading, Records
 from ndcg_ab.sources.forms.nested import find_documents, is_list, is_object, majority_fits, read_objects
 from ndcg_ab.sources.forms.plausible import (
+    IR_MEASURES,
+    TREC_EVAL,
     are_grades,
+    are_measures,
     bare_name,
     field_column,
     match_columns,
@@ -317,24 +320,7 @@ def are_values(columns: Mapping[str, Sequence[str]], value_columns: ValueColumns
 
 LINES = Reading(SCORES, "lines", records=read_metric_lines)
 FORMATS = {writer: Reading(SCORES, "lines", records=partial(read_metric_lines, writer=writer)) for writer in WRITERS}
-TREC_EVAL = re.compile(
-    r"(gm_)?(map|bpref|ndcg|ndcg_rel|infap|11pt_avg|utility|Rprec|Rprec_mult|Rndcg|recip_rank|success|binG|G|P|recall"
-    r"|relative_P|iprec_at_recall|ndcg_cut|map_cut|set_\w+|num_\w+|rel\w*|ret\w*|runid|relstring|yaap)([_.]\S*)?",
-)
-IR_MEASURES = re.compile(
-    r"(AP|nDCG|P|R|RR|MRR|MAP|ERR|RBP|BPM|INST|INSQ|SDCG|Rprec|Bpref|Judged|Success|Accuracy|SetP|SetR|SetF|SetRelP"
-    r"|SetAP|IPrec|infAP|NumQ|NumRel|NumRet|NERR\d*|alpha_DCG|alpha_nDCG|AP_IA|ERR_IA|nERR_IA|NRBP|nNRBP|P_IA"
-    r"|StRecall|Compat)(\(.*\))?(@\S+)?",
-)
 NO_NUMBERS = re.compile(r"runid|relstring\S*")  # what trec_eval prints with a text
-OTHER_MEASURES = re.compile(r"(ndcg|dcg|map|mrr|rr|precision|recall|hit_rate|hits|f1)(@\d+)?", re.IGNORECASE)  # ranx
-
-
-def are_measures(names: Iterable[str]) -> bool:
-    """Return whether all names are measures of trec_eval, ir_measures or ranx."""
-    measures = [*names]
-    patterns = (TREC_EVAL, IR_MEASURES, OTHER_MEASURES)
-    return bool(measures) and all(any(pattern.fullmatch(name) for pattern in patterns) for name in measures)
 
 
 SCORED_FORM = Form(

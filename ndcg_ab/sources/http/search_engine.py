@@ -19,7 +19,6 @@ from ndcg_ab.errors import InputError, UnavailableError, format_value, require_l
 from ndcg_ab.sources import base
 from ndcg_ab.sources.costs import CostRecord, shuffle_requests
 from ndcg_ab.sources.http.exchange import AnswerReader, Hit, QueryError, Request, Template
-from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.schema import DOCUMENT, Layout
 
 ANSWERS = "answers.jsonl"
@@ -90,7 +89,7 @@ class SearchEngine(base.Source):
                 else f"{self.origin}: there is no query to ask for"
             )
         if failures:
-            remark = base.Remark("failed_query", len(failures), tuple(failure_remarks(failures)[:MOST_EXAMPLES]))
+            remark = base.Remark("failed_query", len(failures), tuple(failure_remarks(failures)[: base.MOST_EXAMPLES]))
             table = base.with_failed_queries(base.with_remarks(table, [remark]), list(failures))
         costs = record.table(self.describe_measurement(pull.costs)) if pull.costs else None
         return base.PullResult(table, make_documents(answers), costs)

@@ -19,7 +19,7 @@ from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.inputs.sources import SparkSource
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
+from ndcg_ab.sources.base import MOST_EXAMPLES, Pulled, Remark, Source, with_remarks
 from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.judgments.grades import (
     JudgmentCodes,
@@ -30,7 +30,6 @@ from ndcg_ab.sources.judgments.grades import (
 )
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.document_rules import codes_of
-from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT, SINGLE_JUDGMENT, Layout
 
 KEY = ["query_id", "doc_id"]

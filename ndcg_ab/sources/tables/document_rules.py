@@ -16,8 +16,7 @@ from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import Remark, read_remarks, remarks_metadata
-from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
+from ndcg_ab.sources.base import MOST_EXAMPLES, Remark, read_remarks, remarks_metadata
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter, distinct_texts, read_batches, select_queries
 
 Codes = npt.NDArray[np.int64]

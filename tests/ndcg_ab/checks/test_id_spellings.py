@@ -16,8 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndcg_ab
-from ndcg_ab.checks.id_checks import find_difference, query_spelling_hint
-from ndcg_ab.checks.id_spellings import SPELLINGS, affix_spelling, cut_at, find_matching_spellings, respell, respell_all
+from ndcg_ab.checks.id_spellings import (
+    SPELLINGS,
+    affix_spelling,
+    cut_at,
+    find_difference,
+    find_matching_spellings,
+    query_spelling_hint,
+    respell,
+    respell_all,
+)
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import Finding
 from tests.commands import invoke

@@ -19,7 +19,7 @@ from ndcg_ab.config.model.inputs.judgments import Clicks, ClicksSource
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, boundary, functions, pull_source, registry
-from ndcg_ab.sources import database_drivers as drivers
+from ndcg_ab.sources import database_query as drivers
 from ndcg_ab.sources.boundary import BOUNDS, EXACT
 from ndcg_ab.sources.files import stores
 from ndcg_ab.testing.baselines import digest_file_path, digest_text, load_ranking

@@ -18,9 +18,9 @@ from ndcg_ab.config.model.inputs.sources import System, TableSource
 from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
-from ndcg_ab.sources import database_drivers as drivers
 from ndcg_ab.sources import database_query as databases
-from ndcg_ab.sources.tables.format_warnings import RemarkCounter
+from ndcg_ab.sources import database_query as drivers
+from ndcg_ab.sources.base import RemarkCounter
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import query_layout
 from tests import servers

@@ -11,7 +11,8 @@ import pytest
 from ndcg_ab.checks.ranking_checks import findings_from_remarks
 from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.clicks import json_events
+from ndcg_ab.sources.base import MOST_EXAMPLES
+from ndcg_ab.sources.clicks import events as reader
 from ndcg_ab.sources.clicks.events import ReadEvents, read_events
 from ndcg_ab.sources.files import streams
 from ndcg_ab.sources.files.streams import UnusualError
@@ -92,7 +93,7 @@ def test_a_list_of_events_numbers_as_ids_and_other_names(tmp_path: Path) -> None
     path = tmp_path / "events.json"
     wrapped = [{"_source": each | {"sku": 7 + at}} for at, each in enumerate(TWO)]
     path.write_text(json.dumps(wrapped))
-    sources = {name: f"_source.{at}" for name, at in json_events.DEFAULTS.items()}
+    sources = {name: f"_source.{at}" for name, at in reader.DEFAULTS.items()}
     found = read(path, columns=sources | {"object_id": "_source.sku"})
     assert found.table["doc_id"].to_pylist() == ["7", "8", "9"]
     assert found.table["place"].to_pylist() == [1, 1, 3]
@@ -109,7 +110,7 @@ def test_both_ways_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def refuse(*_: object) -> Any:
         raise UnusualError
 
-    monkeypatch.setattr(json_events, "read_regular_events", refuse)
+    monkeypatch.setattr(reader, "read_regular_events", refuse)
     careful = read(path)
     assert careful.table.equals(fast.table) and careful.remarks == fast.remarks and careful.read == 7
     assert fast.table["client"].to_pylist()[-2:] == ["x", "c1"], "a session stands for a client that has no id"
@@ -123,7 +124,7 @@ def test_a_file_in_pieces_of_which_some_are_odd(tmp_path: Path, monkeypatch: pyt
     events = [event("click" if at == 3 else "impression", at % 7, f"d{at}", query_id=f"s{at}") for at in range(40)]
     events[10]["event_attributes"]["object"]["object_id"] = 10
     path = written(tmp_path, events)
-    assert [piece.num_rows for piece in json_events.json_event_pieces(path, {})] == [1] * 40
+    assert [piece.num_rows for piece in reader.json_event_pieces(path, {})] == [1] * 40
     events[30]["event_attributes"]["position"]["ordinal"] = "2"
     rows = read(written(tmp_path, events)).table.to_pylist()
     assert [row["doc_id"] for row in rows] == [f"d{at}" * (at != 10) or "10" for at in range(40)]

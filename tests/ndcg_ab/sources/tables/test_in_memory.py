@@ -11,7 +11,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout
 from ndcg_ab.sources.files.records import records_table, table_rows
-from ndcg_ab.sources.forms.numbers_by_query import read_numbers
+from ndcg_ab.sources.forms.nested import read_numbers
 from ndcg_ab.sources.tables.columns import table_if_clean
 from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, read_in_memory, table_of_plain_dictionaries
 from ndcg_ab.sources.tables.on_disk import content_digest

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ndcg_ab import compare
 from ndcg_ab.errors import ParityError
-from ndcg_ab.sources.fast_reader import choice, plain_text
+from ndcg_ab.sources.fast_reader import reduce as reading
 from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults, ReducedRanking
 from ndcg_ab.sources.tables.schema import RANKING
@@ -272,7 +272,7 @@ def reduced_table(folder: Path, table: pa.Table, columns: dict[str, str] | None 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     needs_ranking_reader()
-    monkeypatch.setattr(choice, "BATCH", 5)
+    monkeypatch.setattr(reading, "BATCH", 5)
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -360,23 +360,23 @@ def test_columns_are_reduced_by_the_compiled_pass_as_the_definition_says(
     assume(all(doc_id != "d\x01" for _, doc_id, _ in rows[:cut]))
     table = pa.table([*zip(*rows, strict=True), ranks], schema=COLUMNS).slice(cut)
     wanted = NeededResults(depth, frozenset({"q1"}), {"q0": pa.array(["d0", "d12345678"])})
-    assert_by_definition(plain_text.reduce_ranking(table, wanted), table, wanted)
+    assert_by_definition(reading.reduce_ranking(table, wanted), table, wanted)
 
 
 def test_columns_of_other_lengths_are_refused() -> None:
     needs_ranking_reader()
     ends, texts, numbers = struct.pack("3i", 0, 1, 2), b"ab", struct.pack("2d", 2, 1)
     given = [ends, texts, ends, texts, numbers, None]
-    assert plain_text.ranking_reader.reduce_columns(*given, 1, b"") is not None
+    assert reading.ranking_reader.reduce_columns(*given, 1, b"") is not None
     for place, other in ((0, ends[:8]), (2, ends + ends), (5, numbers[:8])):
         with pytest.raises(ValueError, match="as many values as there are scores"):
-            plain_text.ranking_reader.reduce_columns(*given[:place], other, *given[place + 1 :], 1, b"")
+            reading.ranking_reader.reduce_columns(*given[:place], other, *given[place + 1 :], 1, b"")
     for broken in ((0, 2, 1), (0, 1, 3), (-1, 1, 2), (0, 0, 2)):
-        assert plain_text.ranking_reader.reduce_columns(struct.pack("3i", *broken), *given[1:], 1, b"") is None
+        assert reading.ranking_reader.reduce_columns(struct.pack("3i", *broken), *given[1:], 1, b"") is None
 
 
 def test_ranks_that_only_some_rows_have_are_not_plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "BATCH", DOCUMENTS)
+    monkeypatch.setattr(reading, "BATCH", DOCUMENTS)
     ranks = [None if row >= 16 else row % DOCUMENTS + 1 for row in range(QUERIES * DOCUMENTS)]
     assert reduced_table(tmp_path, table_of(rank=ranks)) is None
 
@@ -402,7 +402,7 @@ def test_a_place_lost_in_the_sample_ends_the_evaluation(
 ) -> None:
     """The scores, or the ranks, of q2 are turned round after the compiled pass: its last row is the best."""
     needs_ranking_reader()
-    compiled = plain_text.ranking_reader.reduce
+    compiled = reading.ranking_reader.reduce
 
     def reduce(*given: object) -> tuple[bytes, ...]:
         parts = list(compiled(*given))
@@ -412,7 +412,7 @@ def test_a_place_lost_in_the_sample_ends_the_evaluation(
         parts[buffer] = values.tobytes()
         return tuple(parts)
 
-    monkeypatch.setattr(plain_text.ranking_reader, "reduce", reduce)
+    monkeypatch.setattr(reading.ranking_reader, "reduce", reduce)
     with pytest.raises(ParityError, match="query 'q2': a result among the first 3 was lost"):
         reduced(written(tmp_path, plain_lines()))
 
@@ -436,7 +436,7 @@ NUMBERS = st.builds(
 def score_of(number: str) -> bytes | None:
     """The 64 bits of the score of a ranking of one row; None where it is not plain."""
     line = f"q Q0 d 1 {number} t\n".encode()
-    found = plain_text.ranking_reader.reduce(line, len(line), b" t\n", 1, b"")
+    found = reading.ranking_reader.reduce(line, len(line), b" t\n", 1, b"")
     return None if found is None else found[-2]
 
 
@@ -478,13 +478,13 @@ def test_documents_of_one_key_take_no_time_without_end(tmp_path: Path) -> None:
 def test_a_length_beyond_the_text_is_refused(length: int) -> None:
     needs_ranking_reader()
     with pytest.raises(ValueError, match="length must be within the text"):
-        plain_text.ranking_reader.reduce(b"q Q0 d 1 0.5 tag\n", length, b" tag\n", 1, b"")
+        reading.ranking_reader.reduce(b"q Q0 d 1 0.5 tag\n", length, b" tag\n", 1, b"")
 
 
 @pytest.mark.parametrize("length", range(17))
 def test_a_text_that_ends_early_is_not_plain(length: int) -> None:
     needs_ranking_reader()
-    assert plain_text.ranking_reader.reduce(b"q Q0 d 1 0.5 tag\n", length, b" tag\n", 1, b"") is None
+    assert reading.ranking_reader.reduce(b"q Q0 d 1 0.5 tag\n", length, b" tag\n", 1, b"") is None
 
 
 @pytest.mark.slow
@@ -492,6 +492,6 @@ def test_without_the_extension_the_json_is_the_same(monkeypatch: pytest.MonkeyPa
     needs_ranking_reader()
     systems = {name: str(DATA / f"{name}.run") for name in ("old", "new")}
     with_it = compare(str(DATA / "judgments.qrels"), systems).to_json()
-    monkeypatch.setattr(choice, "ranking_reader", None)
+    monkeypatch.setattr(reading, "ranking_reader", None)
     assert reduce_ranking(DATA / "old.run", "trec", {}, NeededResults(2, frozenset())) is None
     assert compare(str(DATA / "judgments.qrels"), systems).to_json() == with_it
