@@ -131,12 +131,9 @@ def bombs(place: str, size: int) -> dict[str, tuple[str, Callable[[], bytes]]]:
         "ZIP of lines": (".zip", lambda: zipped(head + lines * (size // len(lines)))),
         "ZIP of gzip": (".zip", lambda: zipped(gzipped(lines, size, head))),
         "ZIP by bzip2": (".zip", lambda: zipped(bytes(size), zipfile.ZIP_BZIP2)),
-        "gzip of xz": (".gz", lambda: gzip.compress(lzma.compress(head + lines * (size // len(lines))))),
-        "gzip, thrice": (".gz", lambda: gzip.compress(gzip.compress(gzipped(lines, size, head)))),
         "zstd of lines": (".zst", lambda: zstandard(lines, size, head)),
         "zstd of zeros": (".zst", lambda: zstandard(b"\0" * 1000, size)),
         "zstd, sparse first": (".zst", lambda: zstandard(lines, size, noise)),
-        "zstd of gzip": (".zst", lambda: zstandard(b"-", 0, gzipped(lines, size, head))),
     }
 
 

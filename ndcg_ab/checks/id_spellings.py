@@ -269,17 +269,12 @@ class IdTable(NamedTuple):
 
 
 def describe_remedy(
-    own: IdTable,
-    other: IdTable,
-    changed_rankings: Callable[[tuple[Spelling, ...]], Sequence[IdTable]],
-    spellings: Sequence[Spelling],
-    pairs: int,
-    field: str,
+    own: IdTable, other: IdTable, rankings: Sequence[IdTable], spellings: Sequence[Spelling], pairs: int, field: str
 ) -> str:
     """Return an ending of a message: commands that make pairs of ids equal, or other advice.
 
-    changed_rankings: a function that takes spellings and returns the rankings in which they change an id. pairs: number
-    of pairs of ids that become equal. field: "query_id" or "doc_id".
+    rankings: all rankings, in which ids change as well if those of `other` must. pairs: number of pairs of ids that
+    become equal. field: "query_id" or "doc_id".
     """
     expected = count_equal(own.ids, other.ids) + pairs
     respelled = {table.name: respell_ids(table.ids, spellings) for table in (own, other)}
@@ -289,7 +284,8 @@ def describe_remedy(
             continue
         tables = [table for table in (own, other) if table.name in changed and respelled[table.name] != table.ids]
         if other.name in changed:  # then the other rankings must change as well
-            tables += [table for table in changed_rankings(tuple(spellings)) if table.name not in respelled]
+            others = (table for table in rankings if table.name not in respelled)
+            tables += [table for table in others if respell_ids(table.ids, spellings) != table.ids]
         files = [
             (part, table.ids)
             for table in sorted(tables, key=lambda table: (bool(table.system), table.name))
@@ -398,18 +394,13 @@ def check_spellings(
     table_pairs = [(each, files[0]) for each in files[1:] if not each.pulled.remote_table and not parts[0].remote_table]
     table_pairs += [(each, first) for each in systems if each is not first]
 
-    @cache  # systems mostly share their queries
-    def changed_rankings(shared: tuple[str, ...], field: str, spellings: tuple[Spelling, ...]) -> list[IdTable]:
-        sampled = (sample_ids(system, shared, field) for system in systems)
-        return [table for table in sampled if respell_ids(table.ids, spellings) != table.ids]
-
     for own, other in table_pairs:
         shared = sorted(set(own.pulled.query_ids).intersection(other.pulled.query_ids))
-        yield from compare_tables(own, other, changed_rankings, shared, "query_id")
+        yield from compare_tables(own, other, systems, shared, "query_id")
         if shared:
             each = max(depth, other.pulled.count // len(other.pulled.query_ids))
             step = -(-len(shared) * each // SAMPLE)
-            yield from compare_tables(own, other, changed_rankings, shared[::step], "doc_id")
+            yield from compare_tables(own, other, systems, shared[::step], "doc_id")
 
 
 def read_ranking(engine: Engine, system_id: str, depth: int, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
@@ -441,13 +432,12 @@ def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
 
 
 def compare_tables(
-    first: IdTable, other: IdTable, changed_rankings: Callable[..., list[IdTable]], shared: Sequence[str], field: str
+    first: IdTable, other: IdTable, systems: Sequence[IdTable], shared: Sequence[str], field: str
 ) -> Iterator[Finding]:
     """Yield a finding if ids of one table match those of another only in another spelling.
 
-    changed_rankings: a function of (shared, field, spellings) that
-    returns the rankings in which the spellings change an id. shared: ids of the queries that both tables have. field:
-    "query_id" to compare query ids, or "doc_id" to compare the document ids of the shared queries.
+    systems: the rankings, in which ids may have to change as well. shared: ids of the queries that both tables have.
+    field: "query_id" to compare query ids, or "doc_id" to compare the document ids of the shared queries.
     """
     first, other = (sample_ids(table, shared, field) for table in (first, other))
     difference = find_difference(first.ids, other.ids)
@@ -461,7 +451,7 @@ def compare_tables(
     if first.system and field == "doc_id" and is_cut and spellings[0].option:
         message += f" → {spellings[0].option}"
     else:
-        rankings = partial(changed_rankings, tuple(shared), field)
+        rankings = [sample_ids(system, shared, field) for system in systems]
         message += describe_remedy(first, other, rankings, spellings, len(pairs), field)
     locations = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
     severity = None if is_whole else "warning"

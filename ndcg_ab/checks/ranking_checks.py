@@ -1,14 +1,14 @@
 """Check rankings without judgments: ranks, scores, number of queries, depth, copies."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ndcg_ab.checks.findings import MOST, make_finding, query_examples, row_examples
 from ndcg_ab.engines.base import Engine
@@ -18,7 +18,7 @@ from ndcg_ab.scoring.metric_tables import EVERYTHING
 from ndcg_ab.sources import RANKING, Pulled
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.files.file import form_remarks
-from ndcg_ab.sources.tables.on_disk import content_digest, count_nulls, read_batches, select_queries
+from ndcg_ab.sources.tables.on_disk import content_digest, read_batches
 from ndcg_core.measures.metric import Metric
 
 FAR_FEWER = 0.8  # share of another system's number below which a number is far fewer
@@ -285,71 +285,29 @@ def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str,
 
 
 def check_copies(rankings: Mapping[str, Pulled]) -> Iterator[Finding]:
-    """Yield a finding for each pair of systems with equal rankings, which are often one file under two names."""
-    counts = Counter(pulled.count for pulled in rankings.values())
-    several = {name: pulled for name, pulled in rankings.items() if counts[pulled.count] > 1}
-    unscored = {pulled.count for pulled in several.values() if pulled.lacks("score")}
-    signatures = {name: copy_signature(pulled, scored=pulled.count not in unscored) for name, pulled in several.items()}
-    for name, other in combinations(signatures, 2):
-        pulled, copy = rankings[name], rankings[other]
-        if pulled.count == copy.count and signatures[name] == signatures[other] and are_copies(pulled, copy):
+    """Yield a finding for each pair of systems with equal rankings, which are often one file under two names.
+
+    Equal rankings hold equal documents with equal scores and ranks, in any order of rows. Scores or ranks that one of
+    the two lacks are not compared. If only the needed results of both were loaded, these are compared before all rows
+    are read. Of rankings on a cluster, digests of their content are compared; a local ranking never equals one there.
+    """
+
+    @cache
+    def digest_of(name: str, columns: tuple[str, ...], is_whole: bool) -> str:
+        pulled = rankings[name]
+        if pulled.remote_table:
+            return pulled.digest
+        schema = pa.schema([RANKING.schema.field(column) for column in ("query_id", "doc_id", *columns)])
+        return content_digest(pulled.table if is_whole else pulled.loaded_rows, schema).hexdigest()
+
+    for (name, pulled), (other, copy) in combinations(rankings.items(), 2):
+        if pulled.count != copy.count:
+            continue
+        columns = tuple(column for column in ("score", "rank") if not (pulled.lacks(column) or copy.lacks(column)))
+        steps = [False, True] if pulled.reduced and copy.reduced else [True]
+        if columns and all(digest_of(name, columns, step) == digest_of(other, columns, step) for step in steps):
             message = (
                 f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
                 " every difference between them is 0"
             )
             yield make_finding("same_ranking", message, pulled.count)
-
-
-def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
-    """Return a value that is equal for all copies of a ranking.
-
-    Two rankings with different signatures are no copies; two with equal signatures may be copies. scored: True if all
-    rankings with this number of rows have scores; then the value contains the best score of one query, and the
-    documents that have it.
-    """
-    if pulled.remote_table:
-        return pulled.digest
-    first = min(pulled.query_ids)
-    if not scored:
-        return first
-    rows = select_queries(pulled.loaded_rows, [first])
-    best = rows.filter(pc.equal(rows["score"], pc.max(rows["score"])))
-    return first, best["score"][0].as_py(), frozenset(best["doc_id"].to_pylist())
-
-
-def are_copies(pulled: Pulled, other: Pulled) -> bool:
-    """Return whether two rankings with equal numbers of rows are copies.
-
-    Rankings on a cluster are copies if digests of their content are equal; a local ranking is never a copy of one on a
-    cluster. If only the needed results of both rankings were loaded, these are compared before all rows are read.
-    """
-    if pulled.remote_table or other.remote_table:
-        return pulled.digest == other.digest
-    if pulled.reduced and other.reduced:
-        columns = ["query_id", "doc_id", "score"] + ["rank"] * (not (pulled.lacks("rank") or other.lacks("rank")))
-        if not same_rows(pulled.reduced.rows, other.reduced.rows, columns):
-            return False
-    return is_copy(pulled.table, other.table)
-
-
-def is_copy(table: Any, other: Any) -> bool:
-    """Return whether two rankings hold equal documents with equal scores and ranks, in any order of rows.
-
-    Scores or ranks that a ranking lacks are not compared. One query is compared first, which is enough for nearly all
-    pairs of different rankings.
-    """
-    if table.num_rows != other.num_rows:
-        return False
-    columns = ["query_id", "doc_id"] + ["score"] * (count_nulls(table, "score") == 0)
-    if not (count_nulls(table, "rank") or count_nulls(other, "rank")) or len(columns) == 2:
-        columns.append("rank")
-    chosen = [next(read_batches(table, ["query_id"]))["query_id"][0].as_py()]
-    first, second = (select_queries(each, chosen) for each in (table, other))
-    return same_rows(first, second, columns) and same_rows(table, other, columns)
-
-
-def same_rows(table: Any, other: Any, columns: Sequence[str]) -> bool:
-    """Return whether two tables have equal rows in the given columns, in any order."""
-    schema = pa.schema([RANKING.schema.field(name) for name in columns])
-    first, second = (content_digest(each, schema).digest() for each in (table, other))
-    return first == second

@@ -8,6 +8,7 @@ import importlib
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,23 +65,19 @@ class DatabaseQuery(Source):
         for field in layout.fields:
             if field.name in chosen:
                 refuse_type(schema.field(chosen[field.name]), field, location)
-        empty: set[str] | None = None
-        rows = 0
+        rows, given, nulls = 0, 0, Counter[str]()
         for batch in answer:
             plain = pa.table({name: plain_column(batch, column) for name, column in chosen.items()})
             part = convert_batch(plain, layout, f"{location}, row", rows, unrated)
-            if part.num_rows:
-                empty = empty_columns(part) if empty is None else empty
-                if odd := empty ^ (here := empty_columns(part)):
-                    where, name = f"{location}, row {rows + 1}", min(odd)
-                    if name in here:
-                        raise InputError(f"{where}: {name} is missing: every row needs one, as the rows before it have")
-                    raise InputError(f"{where}: {name} appears here, but not in the rows before it")
-                yield part
             rows += batch.num_rows
-        if empty is None:
+            given += part.num_rows
+            nulls.update({name: part[name].null_count for name in part.column_names})
+            yield part
+        if not given:
             problem = "no row with a grade" if unrated.count else "no rows"
             raise InputError(f"{location}: the query gives {problem}: there is no {layout.kind} to read")
+        for name in sorted(name for name, count in nulls.items() if 0 < count < given):
+            raise InputError(f"{location}: {name} is missing in {nulls[name]:,} rows: every row needs one, or none has")
 
 
 def refuse_type(column: pa.Field, field: Field, location: str) -> None:
@@ -137,11 +134,6 @@ def plain_column(batch: pa.RecordBatch, name: str) -> pa.Array:
     if (described.metadata or {}).get(POSTGRESQL_TYPE) == PADDED:
         return pc.utf8_rtrim(column, " ")
     return column
-
-
-def empty_columns(part: pa.Table) -> set[str]:
-    """Return the names of the columns that contain only nulls."""
-    return {name for name in part.column_names if part[name].null_count == part.num_rows}
 
 
 # ---- databases and drivers

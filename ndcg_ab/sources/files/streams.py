@@ -133,15 +133,8 @@ class RepeatedKeyError(ValueError):
         super().__init__(f"key {format_value(key)} comes twice in one object: a key must come once")
 
 
-def load_strictly(text: str | bytes) -> Any:
-    """Return the value of a JSON text.
-
-    Raises RepeatedKeyError if a key is repeated in one of its objects, and JSONDecodeError if the text is not JSON.
-    """
-    return json.loads(text, object_pairs_hook=make_strict_object)
-
-
 def make_strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of a JSON text from its pairs of key and value; raise RepeatedKeyError for a repeated key."""
     content = dict(pairs)
     if len(content) < len(pairs):
         raise RepeatedKeyError(Counter(key for key, _ in pairs).most_common(1)[0][0])

@@ -171,19 +171,11 @@ class UnpackedFile(io.RawIOBase):
     Reading raises InputError if the file is broken or unpacks to too many bytes. Any stretch of the file may unpack to
     an allowed multiple of its compressed size, plus about `GRACE` bytes. A stretch that unpacks to less does not raise
     the limit for later ones.
-
-    outer, file: only for the inner layer of a file that is compressed twice. outer is the stream of the outer layer,
-    whose compressed bytes are counted. file is the content of the outer layer.
     """
 
-    def __init__(
-        self, path: Path, packing: Packing, outer: "UnpackedFile | None" = None, file: BinaryIO | None = None
-    ) -> None:
-        self.path = path
-        self.packing: Packing = outer.packing if outer else packing  # errors name the file as it lies there
-        self.open, self.ratio = packing.open, allowed_ratio(packing.ratio)
-        self.packed = MeteredFile(file or path.open("rb"))
-        self.meter: MeteredFile = outer.meter if outer else self.packed
+    def __init__(self, path: Path, packing: Packing) -> None:
+        self.path, self.packing, self.ratio = path, packing, allowed_ratio(packing.ratio)
+        self.packed = MeteredFile(path.open("rb"))
         self.taken, self.left = 0, GRACE
         self.unpacked: Any = None
 
@@ -193,7 +185,7 @@ class UnpackedFile(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             if self.unpacked is None:
-                self.unpacked = self.open(cast(BinaryIO, self.packed))
+                self.unpacked = self.packing.open(cast(BinaryIO, self.packed))
             count: int = self.unpacked.readinto(memoryview(buffer)[:UNPACKED_AT_ONCE])
         except ArchiveError as error:
             if not error.args:
@@ -205,7 +197,7 @@ class UnpackedFile(io.RawIOBase):
                 raise
             name = self.packing.name
             raise InputError(f"{self.path}: the {name} file is broken, write it again: {error_text(error)}") from None
-        new, self.taken = self.meter.count - self.taken, self.meter.count
+        new, self.taken = self.packed.count - self.taken, self.packed.count
         most = max(GRACE, self.ratio * PACKED_AT_ONCE)
         self.left = min(self.left, most) + self.ratio * new - count
         if self.left < 0:
@@ -249,21 +241,14 @@ def is_packed(path: Path) -> bool:
 def open_bytes(path: Path) -> BinaryIO:
     """Open a file as a stream of decompressed bytes.
 
-    Opening or reading raises InputError if the file is broken, unpacks to too many bytes, or is compressed more than
-    twice.
+    Opening or reading raises InputError if the file is broken, unpacks to too many bytes, or holds a compressed file.
     """
     packing = find_packing(path)
     if packing is None:
         return path.open("rb")
-    stream = UnpackedFile(path, packing)
-    reader = io.BufferedReader(stream, BUFFER)
-    inner = packing_of(reader.peek(LONGEST_START))
-    if inner is not None and inner.name != "ZIP":  # whose list of files is at its end
-        reader = io.BufferedReader(UnpackedFile(path, inner, stream, cast(BinaryIO, reader)), BUFFER)
-        inner = packing_of(reader.peek(LONGEST_START))
-    if inner is not None:
-        remedy = f"unpack it: {filter_command(path)}"
-        raise InputError(f"{path}: is packed more than twice, or holds a ZIP file; {remedy}")
+    reader = io.BufferedReader(UnpackedFile(path, packing), BUFFER)
+    if packing_of(reader.peek(LONGEST_START)) is not None:
+        raise InputError(f"{path}: holds a packed file; unpack it: {filter_command(path)}")
     return cast(BinaryIO, reader)
 
 

@@ -20,7 +20,7 @@ from ndcg_ab.config.model.inputs.http import PLACEHOLDER, HttpRequest, HttpResul
 from ndcg_ab.config.secrets.lookup import redact, reveal_secrets
 from ndcg_ab.errors import InputError, first_characters, format_value, on_one_line, shorten
 from ndcg_ab.sources.costs import MOST_COST
-from ndcg_ab.sources.files.streams import RepeatedKeyError, load_strictly
+from ndcg_ab.sources.files.streams import RepeatedKeyError, make_strict_object
 from ndcg_ab.sources.tables.schema import DOC_ID, NO_VALUE, Field, is_valid_text, read_value
 
 ADDRESS = re.compile(r"https?://[^/?#\s]")
@@ -309,7 +309,7 @@ def parse_answer(content: bytes) -> Any:
     Raises QueryError if the answer is not JSON, has a repeated key or is nested too deeply.
     """
     try:
-        return load_strictly(content)
+        return json.loads(content, object_pairs_hook=make_strict_object)
     except RecursionError:
         raise QueryError("the answer is nested too deeply to be read") from None
     except RepeatedKeyError as error:

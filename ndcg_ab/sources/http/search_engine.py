@@ -182,14 +182,12 @@ def failure_remarks(failures: Mapping[str, QueryError]) -> list[str]:
 
 def make_ranking(hits_by_query: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:
     """Return a table with one row per hit, with scores or, if hits have none, with ranks."""
-    rows = [(query_id, rank, hit) for query_id, hits in hits_by_query.items() for rank, hit in enumerate(hits, start=1)]
-    columns = [
-        [query_id for query_id, _, _ in rows],
-        [hit.doc_id for _, _, hit in rows],
-        [hit.score for _, _, hit in rows],
-        [rank if hit.score is None else None for _, rank, hit in rows],
+    rows = [
+        {"query_id": query_id, "doc_id": hit.doc_id, "score": hit.score, "rank": rank if hit.score is None else None}
+        for query_id, hits in hits_by_query.items()
+        for rank, hit in enumerate(hits, start=1)
     ]
-    return pa.table(columns, schema=layout.schema)
+    return pa.Table.from_pylist(rows, schema=layout.schema)
 
 
 def make_documents(hits_by_query: Mapping[str, list[Hit]]) -> pa.Table | None:

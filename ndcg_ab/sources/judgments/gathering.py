@@ -25,7 +25,6 @@ from ndcg_ab.sources.judgments.grades import (
     JudgmentCodes,
     LaterGrades,
     combine_judgments,
-    differ_from_next,
     with_grade_words,
 )
 from ndcg_ab.sources.registry import pull_source
@@ -146,12 +145,12 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     singles = pa.concat_tables(
         [single_judgments(part, name, precedence) for part, name in zip(parts, names, strict=True)]
     )
+    repeated = check_repeated(singles, names, source)
     codes = encode_judgments(singles, names)
-    refuse_contradictions(codes, source)
     rule = combine or partial(refuse_disagreement, codes, source)
     grades, later, several, disagreed = combine_judgments(codes, precedence, rule)
     table = codes.keys.append_column("grade", pa.array(grades, pa.float64())).cast(JUDGMENT.schema)
-    remarks = [*(remark for part in parts for remark in part.remarks), *count_repeated(singles, source)]
+    remarks = [*(remark for part in parts for remark in part.remarks), *repeated]
     remarks += [*file_remarks(later, names, precedence, codes.keys), *scale_remarks(parts, names)]
     if several:
         message = f"{several:,} documents are judged by several of {len(codes.judges)} judges, who "
@@ -238,30 +237,32 @@ def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
     return JudgmentCodes(codes.keys, codes.key[rows], judge, codes.file[rows], codes.grade[rows], judges)
 
 
-def refuse_contradictions(codes: JudgmentCodes, source: CombinedSources) -> None:
-    """Raise InputError if a judge gives a document two grades in one file.
+def check_repeated(singles: pa.Table, names: Sequence[str], source: CombinedSources) -> list[Remark]:
+    """Return a list with one remark on repeated judgments, or an empty list if there are none.
 
-    codes: the judgments as integer codes. source: finds the location of a judgment.
+    A judgment is repeated if its file has another judgment of the document by the same judge with an equal value in the
+    column source. Raises InputError if a judge gives a document two grades in one file. names: the names of the files,
+    in order. source: finds the locations of examples.
     """
-    differs = differ_from_next(codes.key, codes.judge, codes.file)
-    lowest, highest = np.flatnonzero(np.append(True, differs)), np.flatnonzero(np.append(differs, True))
-    odd = codes.grade[lowest] < codes.grade[highest]
-    if not odd.any():
-        return
-    first = lowest[odd]
-    columns = (codes.grade[first], codes.grade[highest[odd]], codes.judge[first], codes.file[first])
-    rows = codes.keys.take(pa.array(codes.key[first]))
-    query_id, doc_id, low, high, by_judge, by_file = min(
-        zip(*rows.to_pydict().values(), *(column.tolist() for column in columns), strict=True)
-    )
-    part = source.parts[by_file]
-    name = codes.judges[by_judge] if "judge" in part.layout.schema.names else ""
-    by = f" by judge {name!r}" if name else ""
-    rule = "a judge gives a document one grade" if by else "a document has one grade"
-    raise InputError(
-        f"{part.locate(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged {low:g} and"
-        f" {high:g}{by}: {rule} ({odd.sum()} such)"
-    )
+    distinct = pc.CountOptions(mode="all")
+    values = [([], "count_all"), ("source", "count_distinct", distinct), ("grade", "min"), ("grade", "max")]
+    groups = singles.group_by(["query_id", "doc_id", "judge", "file"], use_threads=False).aggregate(values)
+    counts, distinct_counts, low, high = (groups[name] for name in groups.column_names[4:])
+    order = [(name, "ascending") for name in ("query_id", "doc_id", "grade_min", "grade_max", "judge")]
+    odd = groups.filter(pc.less(low, high)).sort_by(order)
+    for row in odd.slice(0, 1).to_pylist():
+        part, query_id, doc_id = source.parts[names.index(row["file"])], row["query_id"], row["doc_id"]
+        name = row["judge"] if "judge" in part.layout.schema.names else None
+        by = f" by judge {name!r}" if name else ""
+        rule = "a judge gives a document one grade" if by else "a document has one grade"
+        raise InputError(
+            f"{part.locate(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged"
+            f" {row['grade_min']:g} and {row['grade_max']:g}{by}: {rule} ({odd.num_rows} such)"
+        )
+    count = pc.sum(pc.subtract(counts, distinct_counts)).as_py()
+    twice = groups.filter(pc.greater(counts, distinct_counts)).sort_by(order[:2]).slice(0, MOST_EXAMPLES).to_pylist()
+    examples = tuple(source.locate(singles, JUDGMENT, row["query_id"], row["doc_id"]) for row in twice)
+    return [Remark("repeated_judgment", count, examples)] if count else []
 
 
 def refuse_disagreement(
@@ -283,23 +284,6 @@ def refuse_disagreement(
 
 def judge_text(name: str) -> str:
     return f"judge {name!r}" if name else "a judge without a name"
-
-
-def count_repeated(singles: pa.Table, source: CombinedSources) -> list[Remark]:
-    """Return a list with one remark on repeated judgments, or an empty list if there are none.
-
-    A judgment is repeated if its file has another judgment of the document by the same judge with an equal value in the
-    column source. source: finds the locations of examples.
-    """
-    columns = ["query_id", "doc_id", "judge", "source", "file"]
-    counts = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])
-    twice = counts.filter(pc.greater(counts["count_all"], 1)).sort_by([(name, "ascending") for name in columns[:2]])
-    if not twice.num_rows:
-        return []
-    rows = twice.slice(0, MOST_EXAMPLES).to_pylist()
-    examples = tuple(source.locate(singles, JUDGMENT, row["query_id"], row["doc_id"]) for row in rows)
-    count = int(pc.sum(pc.subtract(twice["count_all"], 1)).as_py())
-    return [Remark("repeated_judgment", count, examples)]
 
 
 def file_remarks(

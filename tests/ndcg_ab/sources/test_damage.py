@@ -87,9 +87,6 @@ CONTAINERS = {
     "xz": Container("a.run.xz", lambda path: path.write_bytes(lzma.compress(TEXT.encode())), True),
     "bzip2": Container("a.run.bz2", lambda path: path.write_bytes(bz2.compress(TEXT.encode())), True),
     "ZIP": Container("a.run.zip", write_zip, True),
-    "gzip twice": Container(
-        "a.run.gz", lambda path: path.write_bytes(gzip.compress(gzip.compress(TEXT.encode(), mtime=0), mtime=0)), True
-    ),
     "Feather": Container("a.feather", lambda path: feather.write_feather(pa.Table.from_pylist(ROWS), path)),
     "Arrow stream": Container("a.arrows", write_arrow_stream),
     "Parquet": Container("a.parquet", write_parquet, True),

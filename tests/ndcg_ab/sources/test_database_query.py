@@ -63,20 +63,14 @@ def test_a_reference_stands_for_the_address(files: Path, monkeypatch: pytest.Mon
     assert judgments(files, "${LISTS}") == ROWS
 
 
-@pytest.mark.parametrize(
-    ("ranks", "said"),
-    [
-        ([1, None], "place, row 3: rank is missing: every row needs one, as the rows before it have"),
-        ([None, 1], "place, row 3: rank appears here, but not in the rows before it"),
-    ],
-)
-def test_a_column_is_there_in_every_batch_or_in_none(ranks: list[int | None], said: str) -> None:
+@pytest.mark.parametrize("ranks", [[1, None], [None, 1]], ids=str)
+def test_a_column_is_there_in_every_batch_or_in_none(ranks: list[int | None]) -> None:
     alike = {"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]}
     batches = [pa.record_batch(alike | {"rank": pa.array([rank, rank and 2], pa.int64())}) for rank in ranks]
     described = TableSource.model_validate({"database": "lists.db", "query": "select 1"}).source
     source, answer = databases.DatabaseQuery(described, Path()), iter([batches[0].schema, *batches])
     read = source.read_batches(answer, "place", RANKING, RemarkCounter("unrated_row"))
-    assert refusal_text(list, read) == said
+    assert refusal_text(list, read) == "place: rank is missing in 2 rows: every row needs one, or none has"
 
 
 CASES = read_cases("database_query")

@@ -127,11 +127,11 @@ def test_a_file_of_a_web_server(web: str, folder: Path) -> None:
 
 
 @pytest.mark.first_case
-@pytest.mark.parametrize("name", ["dense.gz", "thrice.gz", "two.zip"])
+@pytest.mark.parametrize("name", ["dense.gz", "twice.gz", "two.zip"])
 def test_a_remedy_for_a_packed_file_of_a_web_server_works(name: str, web: str, folder: Path) -> None:
     """The command that is printed unpacks what lies at the address: a shell cannot read from an address."""
     content = "".join(LINES).encode()
-    (folder / "thrice.gz").write_bytes(gzip.compress(gzip.compress(gzip.compress(content))))
+    (folder / "twice.gz").write_bytes(gzip.compress(gzip.compress(content)))
     (folder / "dense.gz").write_bytes(gzip.compress(content + (b" " * 99_999 + b"\n") * 84))
     with zipfile.ZipFile(folder / "two.zip", "w") as archive:
         archive.writestr("NEW", content)

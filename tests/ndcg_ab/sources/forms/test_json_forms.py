@@ -9,7 +9,6 @@ import pytest
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.records import load_document
-from ndcg_ab.sources.files.streams import load_strictly
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Reading
 from ndcg_ab.sources.forms.recognition import recognise
 from ndcg_ab.sources.forms.sample import FIRST_BYTES, Sample
@@ -53,7 +52,7 @@ def canonical(name: str, *, by_text: bool) -> list[tuple[str, str, float]]:
 def read_case(path: Path, value: Any = None) -> tuple[str, list[dict[str, Any]]]:
     reading = recognise(Sample.of_file(path))
     assert reading is not None and reading.records is not None, path
-    return reading.kind, [record for _, record in reading.records(value or load_strictly(path.read_bytes()))]
+    return reading.kind, [record for _, record in reading.records(value or json.loads(path.read_bytes()))]
 
 
 def ranked(found: list[dict[str, Any]]) -> list[tuple[str, str, float]]:
