@@ -11,7 +11,6 @@ import pytest
 from ndcg_ab.checks.ranking_checks import findings_from_remarks
 from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.base import MOST_EXAMPLES
 from ndcg_ab.sources.clicks import events as reader
 from ndcg_ab.sources.clicks.events import ReadEvents, read_events
 from ndcg_ab.sources.files import streams
