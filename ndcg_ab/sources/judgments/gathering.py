@@ -245,7 +245,7 @@ def check_repeated(singles: pa.Table, names: Sequence[str], source: CombinedSour
     in order. source: finds the locations of examples.
     """
     distinct = pc.CountOptions(mode="all")
-    values = [([], "count_all"), ("source", "count_distinct", distinct), ("grade", "min"), ("grade", "max")]
+    values: list[Any] = [([], "count_all"), ("source", "count_distinct", distinct), ("grade", "min"), ("grade", "max")]
     groups = singles.group_by(["query_id", "doc_id", "judge", "file"], use_threads=False).aggregate(values)
     counts, distinct_counts, low, high = (groups[name] for name in groups.column_names[4:])
     order = [(name, "ascending") for name in ("query_id", "doc_id", "grade_min", "grade_max", "judge")]
