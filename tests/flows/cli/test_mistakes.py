@@ -66,8 +66,8 @@ def ranked(name: str, content: str | bytes, *said: str, options: str = "") -> Mi
 
 
 def packed(pack: Callable[[bytes], bytes], remedy: str) -> Mistake:
-    content = pack(pack(pack(Path(QRELS).read_bytes())))
-    return judged("j.qrels", content, "is packed more than twice", f"unpack it: {remedy} {{}}/j.qrels > NEW")
+    content = pack(pack(Path(QRELS).read_bytes()))
+    return judged("j.qrels", content, "holds a packed file", f"unpack it: {remedy} {{}}/j.qrels > NEW")
 
 
 def zipped(*names: str) -> bytes:
@@ -182,9 +182,9 @@ MISTAKES: dict[str, Mistake] = {
     # one thing for another
     "judgments of five fields": judged("j", "q1 0 a 1 x\n", "line 1: 5 fields", "a TREC judgment has 4"),
     "a ranking without a tag": ranked("r", "q1 Q0 a 1 2.5\n", "line 1: 5 fields", "a TREC ranking has 6"),
-    "gzip in three layers": packed(gzip.compress, "gunzip -c <"),
-    "xz in three layers": packed(lzma.compress, "unxz -c <"),
-    "bzip2 in three layers": packed(bz2.compress, "bunzip2 -c <"),
+    "gzip of gzip": packed(gzip.compress, "gunzip -c <"),
+    "xz of xz": packed(lzma.compress, "unxz -c <"),
+    "bzip2 of bzip2": packed(bz2.compress, "bunzip2 -c <"),
     "a ZIP file of two files": judged("j.zip", zipped("j.qrels", "k.qrels"), "unpack it", "unzip {}/j.zip"),
     "UTF-32": judged("j.csv", "query_id,doc_id,grade\n".encode("utf-32"), "iconv -f UTF-32 -t UTF-8 FILE > NEW"),
     "UTF-16": judged("j.csv", "query_id,doc_id,grade\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FILE > NEW"),
