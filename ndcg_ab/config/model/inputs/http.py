@@ -21,81 +21,77 @@ from ndcg_ab.config.walking import walk_texts
 REMOVABLE = ("parameters", "body")  # keys in which a null takes away what the preset has
 MERGED = ("parameters", "body", "results", "costs")  # keys whose own keys are overridden one by one
 
-LUCENE = {
-    "method": "POST",
-    "body": {"size": "{depth}", "query": {"multi_match": {"query": "{query}"}}},
-    "results": {
-        "hits": "hits.hits",
-        "id": "_id",
-        "title": "_source.title",
-        "url": "_source.url",
-        "error": "error.reason || error || (timed_out && 'timed_out') || (_shards.failed > `0` && '_shards.failed')",
-    },
-    "costs": {"took_ms": "took"},
-}
-# The usual request and answer of known search engines: defaults of the keys of `http`, which any key overrides.
-# `error` finds what an engine says in an answer that is no whole one, though its status is 200: some of the shards
-# failed, the time was up.
+
+def usual_request(
+    method: str, request: dict[str, Any], hits: str, took: str | None = None, **results: str | None
+) -> dict[str, Any]:
+    """Return the usual request and answer of a search engine, as defaults of the keys of `http`.
+
+    request: the parameters of a GET, or the body of a POST. hits, results: JMESPath expressions, as in `HttpResults`; by
+    default a hit has an id, a title and a url under these names. took: that of the engine's own time in milliseconds.
+    """
+    keys: dict[str, Any] = {"method": method, "body" if method == "POST" else "parameters": request}
+    keys["results"] = {"hits": hits, "id": "id", "title": "title", "url": "url", **results}
+    return keys | ({"costs": {"took_ms": took}} if took else {})
+
+
+LUCENE = usual_request(
+    "POST",
+    {"size": "{depth}", "query": {"multi_match": {"query": "{query}"}}},
+    "hits.hits",
+    "took",
+    id="_id",
+    title="_source.title",
+    url="_source.url",
+    error="error.reason || error || (timed_out && 'timed_out') || (_shards.failed > `0` && '_shards.failed')",
+)
+# The defaults that a preset gives, which any key overrides. `error` finds what an engine says in an answer that is no
+# whole one, though its status is 200: some of the shards failed, the time was up.
 PRESETS: dict[str, dict[str, Any]] = {
     "elasticsearch": LUCENE,
     "opensearch": LUCENE,
-    "solr": {
-        "method": "GET",
-        "parameters": {"q": "{query}", "defType": "edismax", "rows": "{depth}", "wt": "json"},
-        "results": {
-            "hits": "response.docs",
-            "id": "id",
-            "title": "title",
-            "url": "url",
-            "error": "error.msg || (responseHeader.partialResults && 'partialResults')",
-        },
-        "costs": {"took_ms": "responseHeader.QTime"},
-    },
-    "vespa": {
-        "method": "POST",
-        "body": {"yql": "select * from sources * where userQuery()", "query": "{query}", "hits": "{depth}"},
-        "results": {
-            "hits": "root.children || (root.fields.totalCount == `0` && `[]`)",
-            "id": "id",
-            "title": "fields.title",
-            "url": "fields.url",
-            "error": "root.errors[0].message || (root.coverage.degraded && 'root.coverage.degraded')",
-        },
-    },
-    "typesense": {
-        "method": "GET",
-        "parameters": {"q": "{query}", "per_page": "{depth}"},
-        "results": {
-            "hits": "hits",
-            "id": "document.id",
-            "title": "document.title",
-            "url": "document.url",
-            "error": "search_cutoff && 'search_cutoff'",
-        },
-        "costs": {"took_ms": "search_time_ms"},
-    },
-    "meilisearch": {
-        "method": "POST",
-        "body": {"q": "{query}", "limit": "{depth}"},
-        "results": {"hits": "hits", "id": "id", "title": "title", "url": "url"},
-        "costs": {"took_ms": "processingTimeMs"},
-    },
-    "groonga": {
-        "method": "GET",
-        "parameters": {
+    "solr": usual_request(
+        "GET",
+        {"q": "{query}", "defType": "edismax", "rows": "{depth}", "wt": "json"},
+        "response.docs",
+        "responseHeader.QTime",
+        error="error.msg || (responseHeader.partialResults && 'partialResults')",
+    ),
+    "vespa": usual_request(
+        "POST",
+        {"yql": "select * from sources * where userQuery()", "query": "{query}", "hits": "{depth}"},
+        "root.children || (root.fields.totalCount == `0` && `[]`)",
+        title="fields.title",
+        url="fields.url",
+        error="root.errors[0].message || (root.coverage.degraded && 'root.coverage.degraded')",
+    ),
+    "typesense": usual_request(
+        "GET",
+        {"q": "{query}", "per_page": "{depth}"},
+        "hits",
+        "search_time_ms",
+        id="document.id",
+        title="document.title",
+        url="document.url",
+        error="search_cutoff && 'search_cutoff'",
+    ),
+    "meilisearch": usual_request("POST", {"q": "{query}", "limit": "{depth}"}, "hits", "processingTimeMs"),
+    "groonga": usual_request(
+        "GET",
+        {
             "query": "{query}",
             "query_flags": "NONE",
             "limit": "{depth}",
             "output_columns": "_key",
             "sort_keys": "-_score",
         },
-        "results": {"hits": "[1][0][2:]", "id": "[0]", "error": "[0][0] != `0` && [0][3]"},
-    },
-    "json": {
-        "method": "GET",
-        "parameters": {"q": "{query}", "limit": "{depth}"},
-        "results": {"hits": "hits", "id": "id", "title": "title", "url": "url", "error": "error"},
-    },
+        "[1][0][2:]",
+        id="[0]",
+        title=None,
+        url=None,
+        error="[0][0] != `0` && [0][3]",
+    ),
+    "json": usual_request("GET", {"q": "{query}", "limit": "{depth}"}, "hits", error="error"),
 }
 
 
