@@ -132,10 +132,10 @@ from datetime import datetime
 from pathlib import Path
 from sys import argv
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.runs import stages
+from ndcg_ab.runs import run as stages
 from ndcg_ab.runs.run import open_run, perform_remaining_stages
 def call(stage, context, part):
-    return None if stage is stages.PUBLISH else stage.perform(context, part)
+    return None if stage is stages.publish else stage.perform(context, part)
 with open_run(read_config(Path(argv[1]), []), at=datetime.fromisoformat(argv[2]), force="force" in argv) as run:
     perform_remaining_stages(run, call)
 print("\\n", run.bundle, sep="")  # after the progress that DuckDB prints where Python is started with -c

@@ -17,7 +17,7 @@ from prefect.settings import PREFECT_LOGGING_EXTRA_LOGGERS
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import censor_logs, redacted_error
-from ndcg_ab.pipeline import Context, Stage
+from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.runs.run import is_worth_retrying, log_failed_night, open_run, perform_remaining_stages
 
 from .flow_page import flow_run_name, report_to_prefect

@@ -11,10 +11,10 @@ from prefect.context import FlowRunContext
 from prefect.events import emit_event
 from prefect.states import Completed, Failed
 
-from ndcg_ab.pipeline import Context
+from ndcg_ab.pipeline.context import Context
 from ndcg_ab.report.answer import format_headline, format_reasons
 from ndcg_ab.report.markdown import comparison_table, escape_text, format_note
-from ndcg_ab.runs.stages import tracker_name
+from ndcg_ab.trackers import tracker_label
 
 from .events import events_of
 
@@ -52,7 +52,7 @@ def report_to_prefect(run: Context) -> Any:
         key=f"{name}-verdicts",
         description=escape_text(f"{evaluation.name}: every candidate against {outcome.baseline}"),
     )
-    label = tracker_name(run)
+    label = tracker_label(evaluation)
     if url and "://" in url:
         key = f"{name}-{artifact_key(evaluation.tracker.name)}"
         create_link_artifact(url, f"{label} run", key=key, description=f"the run in {label}")

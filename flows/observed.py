@@ -26,7 +26,7 @@ from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import OverdueError, run_with_timeout
 from ndcg_ab.errors import on_one_line
 from ndcg_ab.full_disks import path_on_full_disk
-from ndcg_ab.pipeline import Context
+from ndcg_ab.pipeline.context import Context
 
 from .evaluation import OPENED, evaluation_flow
 from .flow_page import GATE_FAILED

@@ -11,7 +11,7 @@ from ndcg_ab.config.environment import profiles_path
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import BackgroundTask
 from ndcg_ab.history.working_folder import abandon_working_folders
-from ndcg_ab.pipeline import Context
+from ndcg_ab.pipeline.context import Context
 from ndcg_ab.runs.run import log_failed_night, open_run, perform_patiently, perform_remaining_stages
 
 from .stopping import CLEAN_UP

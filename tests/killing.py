@@ -26,9 +26,9 @@ from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.published import PUBLISHED
 from ndcg_ab.history.timeline import read_timeline
-from ndcg_ab.pipeline import Context, Stage
+from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs import stages
+from ndcg_ab.runs import run as stages
 from ndcg_ab.sources.files.parts import digest_of_file
 from ndcg_ab.trackers.base import Published, Tracker
 from tests.forking import call_in_fork
@@ -61,7 +61,7 @@ def night(evaluation: Evaluation) -> None:
 
     def call(stage: Stage, context: Context, part: str) -> str | None:
         found = stage.perform(context, part)
-        if stage is stages.KEEP:
+        if stage is stages.keep:
             assert context.bundle is not None
             with (evaluation.output_directory / SAID).open("a") as file:
                 file.write(f"{context.bundle.name}\n")

@@ -13,8 +13,9 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines import base
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import pipeline_files
-from ndcg_ab.pipeline import Context, MemoryStore
 from ndcg_ab.pipeline.conclude import make_outcome
+from ndcg_ab.pipeline.context import Context
+from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.parity import recompute_sample

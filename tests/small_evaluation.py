@@ -12,11 +12,12 @@ from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
-from ndcg_ab.pipeline import Context, MemoryStore, Stage, run_stages
-from ndcg_ab.pipeline import stages as pipeline_stages
-from ndcg_ab.pipeline.stages import Call
+from ndcg_ab.pipeline.context import Context, Stage
+from ndcg_ab.pipeline.pulls import PULLS
+from ndcg_ab.pipeline.stages import Call, run_stages
+from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs import stages
+from ndcg_ab.runs import run as stages
 from ndcg_ab.runs.run import open_run, perform_remaining_stages
 from ndcg_ab.scoring.scoring import PulledInputs
 from tests.paths import ROOT
@@ -42,7 +43,7 @@ def perform_run(
 def pull_inputs(evaluation: Evaluation, *, whole: bool = True) -> PulledInputs:
     """Read the inputs and return them. whole: whether to read complete rankings, beyond what the metrics need."""
     store = MemoryStore(evaluation, complete=whole)
-    run_stages(Context(evaluation, store, lambda step: None, measures=False), pipeline_stages.PULLS)
+    run_stages(Context(evaluation, store, lambda step: None, measures=False), PULLS)
     return store.inputs()
 
 
@@ -75,21 +76,21 @@ def plain_page(folder: Path) -> None:
 
 
 def calling(**works: Callable[..., Any]) -> Call:
-    """Calls the stages, but some of them, by their names, with other functions.
+    """Calls the stages, but some of them, by the names of their functions, with other functions.
 
-    In the place of DRAW_PAGE one of the bundle, of PUBLISH one that gives where it was published; else of a stage's
+    In the place of draw_page one of the bundle, of publish one that gives where it was published; else of a stage's
     arguments.
     """
-    named = vars(pipeline_stages) | vars(stages)
-    others = {named[name]: work for name, work in works.items()}
+    others = {stage: works[stage.run.__name__] for stage in stages.STAGES if stage.run.__name__ in works}
+    assert len(others) == len(works)
 
     def call(stage: Stage, context: Context, part: str) -> str | None:
         work = others.get(stage)
         if work is None:
             return stage.perform(context, part)
-        if stage is stages.DRAW_PAGE:
+        if stage is stages.draw_page:
             work(context.bundle)
-        elif stage is stages.PUBLISH:
+        elif stage is stages.publish:
             context.published = work()
         else:
             return work(context, part)
@@ -100,12 +101,12 @@ def calling(**works: Callable[..., Any]) -> Call:
 
 def unlogged(evaluation: Evaluation, **options: Any) -> Context:
     """A run whose publishing does nothing."""
-    return perform_run(evaluation, calling(PUBLISH=no_tracker), **options)
+    return perform_run(evaluation, calling(publish=no_tracker), **options)
 
 
 def undrawn(evaluation: Evaluation, **options: Any) -> Context:
     """The same without the page."""
-    return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
+    return perform_run(evaluation, calling(publish=no_tracker, draw_page=plain_page), **options)
 
 
 class WouldComputeError(Exception):
@@ -119,7 +120,7 @@ def compute(*_: Any) -> None:
 def is_known(evaluation: Evaluation, say: Callable[[str], None] = lambda step: None) -> bool:
     """Whether a run reuses an earlier evaluation: it ends where it would begin to compute."""
     try:
-        return perform_run(evaluation, calling(CHECK_DATA=compute, PUBLISH=no_tracker), say=say).reused
+        return perform_run(evaluation, calling(check_data=compute, publish=no_tracker), say=say).reused
     except WouldComputeError:
         return False
 

@@ -20,7 +20,7 @@ from ndcg_ab.checks import data_checks
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.pipeline import evaluate
+from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.scoring import needed_results as reducing
 from ndcg_ab.scoring import parity
 from ndcg_ab.sources.fast_reader import choice as plain

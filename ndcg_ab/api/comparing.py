@@ -23,8 +23,8 @@ from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.pipeline import evaluate as evaluate_in_memory
 from ndcg_ab.pipeline.conclude import read_query_scores
+from ndcg_ab.pipeline.stages import evaluate as evaluate_in_memory
 from ndcg_ab.report.page.data import about_unstored, gather_page_data
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources.queries import documents_source

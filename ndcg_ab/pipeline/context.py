@@ -151,3 +151,8 @@ class Stage:
         context.error = None
         context.done.add((self.name, part))
         return message
+
+
+def as_stage(name: str, **traits: Any) -> Callable[[Callable[[Context, str], str | None]], Stage]:
+    """Return a decorator that makes a function the stage with a name; traits: other attributes of `Stage`."""
+    return lambda run: Stage(name, run, **traits)

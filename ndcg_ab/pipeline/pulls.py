@@ -14,7 +14,7 @@ from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels.function_judge import grade_by_judge
 from ndcg_ab.labels.proxy_judgments import check_proxy_coverage
-from ndcg_ab.pipeline.context import Context
+from ndcg_ab.pipeline.context import Context, as_stage
 from ndcg_ab.pipeline.store import (
     INTENDED,
     JUDGED_BY_FUNCTION,
@@ -38,6 +38,21 @@ from ndcg_ab.sources.queries import UNSEEN as UNSEEN_LAYOUT
 from ndcg_ab.sources.tables.document_rules import document_rules
 
 
+def has_rankings(context: Context) -> bool:
+    return not context.evaluation.scores
+
+
+def has_proxy_judgments(context: Context) -> bool:
+    return context.evaluation.cheap_judgments is not None
+
+
+@as_stage(
+    "pull judgments {name}",
+    parts=lambda context: judgment_source_names(context.evaluation)[: len(context.evaluation.judgment_entries)],
+    applies=has_rankings,
+    outside=True,
+    task="pull judgments",
+)
 def pull_judgments(context: Context, name: str) -> str | None:
     """Read one source of judgments into the store.
 
@@ -54,6 +69,7 @@ def pull_judgments(context: Context, name: str) -> str | None:
     )
 
 
+@as_stage("pull proxy judgments", applies=has_proxy_judgments, outside=True)
 def pull_proxy_judgments(context: Context, _: str) -> str | None:
     """Read the proxy judgments (by a model or from clicks), and the file `careful_unseen` if it is configured.
 
@@ -104,6 +120,7 @@ def check_proxy_queries(context: Context) -> None:
         check_proxy_coverage(judgments, proxy)
 
 
+@as_stage("pull queries", outside=True)
 def pull_named_queries(context: Context, _: str) -> None:
     """Read the file of queries, and the ids of the queries that a change is meant to improve, into the store.
 
@@ -121,6 +138,13 @@ def pull_named_queries(context: Context, _: str) -> None:
         store.add(entry, lambda: intended)
 
 
+@as_stage(
+    "pull {name}",
+    parts=lambda context: [system.name for system in context.evaluation.systems],
+    applies=has_rankings,
+    outside=True,
+    task="pull ranking",
+)
 def pull_ranking(context: Context, name: str) -> str | None:
     """Read the ranking of the system `name` into the store.
 
@@ -168,6 +192,11 @@ def costs_to_record(evaluation: Evaluation) -> CostRequest | None:
     return CostRequest(names, costs.warm_up, seed, all_cold=costs.by_turns) if names else None
 
 
+@as_stage(
+    "ask all systems by turns",
+    applies=lambda context: context.measures and context.evaluation.costs.by_turns and bool(context.evaluation.costs),
+    outside=True,
+)
 def measure_by_turns(context: Context, _: str) -> str:
     """Send every query to each system once more, with the systems taking turns, to measure costs.
 
@@ -203,6 +232,11 @@ def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, s
     return queries.records if getattr(source, "attributes", ()) else {}
 
 
+@as_stage(
+    "judge what the systems return",
+    applies=lambda context: context.evaluation.judge is not None,
+    outside=True,
+)
 def judge_with_function(context: Context, _: str) -> str:
     """Grade results of the systems with the judge function, and store the grades.
 
@@ -222,6 +256,18 @@ def judge_with_function(context: Context, _: str) -> str:
     return f"{graded.count:,} grades ({known:,} answers known)"
 
 
+def score_source_names(context: Context) -> list[str]:
+    """Return a distinct name for each source of scores.
+
+    This is the name of its system or file, with a number if it is repeated.
+    """
+    names = [each.display_name for each in context.evaluation.scores]
+    return [
+        name if names.count(name) == 1 else f"{name} {names[:end].count(name)}" for end, name in enumerate(names, 1)
+    ]
+
+
+@as_stage("pull scores {name}", parts=score_source_names, outside=True, task="pull scores")
 def pull_scores(context: Context, name: str) -> str | None:
     """Read one file of scores into the store.
 
@@ -238,12 +284,12 @@ def pull_scores(context: Context, name: str) -> str | None:
     return message
 
 
-def score_source_names(context: Context) -> list[str]:
-    """Return a distinct name for each source of scores.
-
-    This is the name of its system or file, with a number if it is repeated.
-    """
-    names = [each.display_name for each in context.evaluation.scores]
-    return [
-        name if names.count(name) == 1 else f"{name} {names[:end].count(name)}" for end, name in enumerate(names, 1)
-    ]
+PULLS = (
+    pull_named_queries,
+    pull_judgments,
+    pull_proxy_judgments,
+    pull_scores,
+    pull_ranking,
+    measure_by_turns,
+    judge_with_function,
+)

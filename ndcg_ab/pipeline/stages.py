@@ -21,9 +21,9 @@ from ndcg_ab.labels.judges import compare_judges
 from ndcg_ab.labels.proxy_judgments import load_by_proxy, load_proxy_differences, proxy_findings
 from ndcg_ab.labels.rescoring import compare_leaving_out, contributing_systems
 from ndcg_ab.labels.unjudged import refuse_little_memory
-from ndcg_ab.pipeline import pulls
 from ndcg_ab.pipeline.conclude import check_configuration, count_inputs, make_outcome
-from ndcg_ab.pipeline.context import Context, Stage
+from ndcg_ab.pipeline.context import Context, Stage, as_stage
+from ndcg_ab.pipeline.pulls import PULLS, has_proxy_judgments, has_rankings
 from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, MemoryStore
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import queries_text
@@ -31,11 +31,20 @@ from ndcg_ab.scoring import external_scores
 from ndcg_ab.scoring.metric_tables import own_metrics
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import refuse_missing_gains, score_metrics
-from ndcg_ab.sources.judgments.gathering import judgment_source_names
 
 Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage and returns a message or None
 
 
+def is_new(context: Context) -> bool:
+    """Return whether the evaluation must be computed, because no stored evaluation is reused."""
+    return context.bundle is None
+
+
+def of_rankings(context: Context) -> bool:
+    return has_rankings(context) and is_new(context)
+
+
+@as_stage("check the data", applies=is_new)
 def check_data(context: Context, _: str) -> None:
     """Load the tables, check them, and store findings and ledger (numbers of rows read and used) in the context."""
     evaluation, store, engine = context.evaluation, context.store, context.store.engine
@@ -48,10 +57,12 @@ def check_data(context: Context, _: str) -> None:
     context.ledger = count_inputs(engine, read, context.findings)
 
 
+@as_stage("score", applies=of_rankings)
 def score_all(context: Context, _: str) -> None:
     score_metrics(context.store.engine, context.evaluation.metric_list, summed_up=context.summed_up)
 
 
+@as_stage("recompute a sample in Python", applies=of_rankings)
 def verify_sample(context: Context, _: str) -> None:
     context.parity_queries = recompute_sample(context.store.engine, context.evaluation.metric_list)
 
@@ -59,6 +70,7 @@ def verify_sample(context: Context, _: str) -> None:
 # ---- proxy judgments, several judges, judgments by source
 
 
+@as_stage("score by the proxy judgments", applies=lambda context: is_new(context) and has_proxy_judgments(context))
 def score_by_proxy_judgments(context: Context, _: str) -> None:
     """Score the rankings by the proxy judgments, in an engine of their own.
 
@@ -69,12 +81,26 @@ def score_by_proxy_judgments(context: Context, _: str) -> None:
     context.findings = [*context.findings, *findings]
 
 
+def has_several_judges(context: Context) -> bool:
+    """Return whether a new evaluation has judgments that were combined from several judges or files."""
+    judgments = context.store.judgments() if is_new(context) else None
+    return judgments is not None and judgments.singles is not None
+
+
+@as_stage("score by each judge", applies=has_several_judges)
 def score_by_judges(context: Context, _: str) -> None:
     """Compare the systems by the judgments of each of several judges, and store the result in the context."""
     with context.store.complete_inputs() as read:
         context.judges = compare_judges(context.evaluation, read)
 
 
+def has_named_sources(context: Context) -> bool:
+    """Return whether a new evaluation has judgments that name a compared system as their source."""
+    judgments = context.store.judgments() if is_new(context) else None
+    return judgments is not None and bool(contributing_systems(context.evaluation, judgments.singles))
+
+
+@as_stage("leave out the labels of each system", applies=has_named_sources)
 def compare_without_sole_labels(context: Context, _: str) -> None:
     """Compare the systems without the judgments that one system alone contributed, once for each such system.
 
@@ -84,21 +110,10 @@ def compare_without_sole_labels(context: Context, _: str) -> None:
         context.left_out = tuple(compare_leaving_out(context.evaluation, read))
 
 
-def has_several_judges(context: Context) -> bool:
-    """Return whether the judgments were combined from several judges or files; False until they have been read."""
-    judgments = context.store.judgments()
-    return judgments is not None and judgments.singles is not None
-
-
-def has_named_sources(context: Context) -> bool:
-    """Return whether judgments name a compared system as their source; False until they have been read."""
-    judgments = context.store.judgments()
-    return judgments is not None and bool(contributing_systems(context.evaluation, judgments.singles))
-
-
 # ---- comparisons
 
 
+@as_stage("test the differences", applies=is_new)
 def compare_and_check_gates(context: Context, _: str) -> None:
     """Compare every candidate with the baseline, check the gates, and store the outcome in the context."""
     evaluation, store = context.evaluation, context.store
@@ -108,92 +123,16 @@ def compare_and_check_gates(context: Context, _: str) -> None:
     context.outcome = dataclasses.replace(outcome, gates=gates, function_judge=function)
 
 
-# ---- the list
-
-
-def has_rankings(context: Context) -> bool:
-    return not context.evaluation.scores
-
-
-def is_new(context: Context) -> bool:
-    """Return whether the evaluation must be computed, because no stored evaluation is reused."""
-    return context.bundle is None
-
-
-def of_rankings(context: Context) -> bool:
-    return has_rankings(context) and is_new(context)
-
-
-PULL_JUDGMENTS = Stage(
-    "pull judgments {name}",
-    pulls.pull_judgments,
-    lambda context: judgment_source_names(context.evaluation)[: len(context.evaluation.judgment_entries)],
-    has_rankings,
-    outside=True,
-    task="pull judgments",
-)
-PULL_PROXY = Stage(
-    "pull proxy judgments",
-    pulls.pull_proxy_judgments,
-    applies=lambda context: context.evaluation.cheap_judgments is not None,
-    outside=True,
-)
-PULL_SCORES = Stage("pull scores {name}", pulls.pull_scores, pulls.score_source_names, outside=True, task="pull scores")
-PULL_QUERIES = Stage("pull queries", pulls.pull_named_queries, outside=True)
-PULL_RANKING = Stage(
-    "pull {name}",
-    pulls.pull_ranking,
-    lambda context: [system.name for system in context.evaluation.systems],
-    has_rankings,
-    outside=True,
-    task="pull ranking",
-)
-MEASURE = Stage(
-    "ask all systems by turns",
-    pulls.measure_by_turns,
-    applies=lambda context: context.measures and context.evaluation.costs.by_turns and bool(context.evaluation.costs),
-    outside=True,
-)
-JUDGE = Stage(
-    "judge what the systems return",
-    pulls.judge_with_function,
-    applies=lambda context: context.evaluation.judge is not None,
-    outside=True,
-)
-CHECK_DATA = Stage("check the data", check_data, applies=is_new)
-SCORE = Stage("score", score_all, applies=of_rankings)
-VERIFY = Stage("recompute a sample in Python", verify_sample, applies=of_rankings)
-SCORE_BY_PROXY = Stage(
-    "score by the proxy judgments",
-    score_by_proxy_judgments,
-    applies=lambda context: is_new(context) and context.evaluation.cheap_judgments is not None,
-)
-SCORE_BY_JUDGES = Stage(
-    "score by each judge", score_by_judges, applies=lambda context: is_new(context) and has_several_judges(context)
-)
-LEAVE_OUT = Stage(
-    "leave out the labels of each system",
-    compare_without_sole_labels,
-    applies=lambda context: is_new(context) and has_named_sources(context),
-)
-TEST_DIFFERENCES = Stage("test the differences", compare_and_check_gates, applies=is_new)
 STAGES = (
-    PULL_QUERIES,
-    PULL_JUDGMENTS,
-    PULL_PROXY,
-    PULL_SCORES,
-    PULL_RANKING,
-    MEASURE,
-    JUDGE,
-    CHECK_DATA,
-    SCORE,
-    VERIFY,
-    SCORE_BY_PROXY,
-    SCORE_BY_JUDGES,
-    LEAVE_OUT,
-    TEST_DIFFERENCES,
+    *PULLS,
+    check_data,
+    score_all,
+    verify_sample,
+    score_by_proxy_judgments,
+    score_by_judges,
+    compare_without_sole_labels,
+    compare_and_check_gates,
 )
-PULLS = STAGES[: STAGES.index(CHECK_DATA)]
 
 
 def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = Stage.perform) -> None:
@@ -238,7 +177,7 @@ def score_systems(
     """
     store = MemoryStore(evaluation, engine, complete=False)
     context = Context(evaluation, store, say, summed_up=summed_up, measures=False)
-    run_stages(context, STAGES[: STAGES.index(VERIFY) + 1])
+    run_stages(context, STAGES[: STAGES.index(verify_sample) + 1])
     return context.findings
 
 
@@ -250,7 +189,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     """
     store = MemoryStore(evaluation, engine, complete=False)
     context = Context(evaluation, store, say, measures=False)
-    run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1])
+    run_stages(context, (*PULLS, check_data))
     evaluation, findings, read = context.evaluation, context.findings, store.inputs()
     if read.proxy is not None:
         with load_by_proxy(evaluation, read, score=False) as (_, _, proxy_findings_list):

@@ -25,8 +25,7 @@ from ndcg_ab.history.database import digest_of
 from ndcg_ab.history.working_folder import nominal_time
 from ndcg_ab.labels.function_judge import JudgeFunctionSource
 from ndcg_ab.memory import Memory
-from ndcg_ab.pipeline import Store, StoreEntry
-from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, KINDS, judgments_key, ranking_key
+from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, KINDS, Store, StoreEntry, judgments_key, ranking_key
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Input
 from ndcg_ab.scoring.needed_results import reduce_pulled

@@ -1,24 +1,133 @@
-"""Run an evaluation from its configuration to its stored bundle, page and tracker."""
+"""Run an evaluation from its configuration to its stored bundle, page and tracker.
+
+`STAGES` lists the stages of an evaluation that is stored: those of every evaluation, then history, page and tracker.
+"""
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from ndcg_ab.comparing.since_last import check_drops
 from ndcg_ab.config.loading.templates import resolve_templates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import Budget, Say
 from ndcg_ab.errors import InputError, ParityError, SqlError, TrackingError, UnavailableError, error_text, message_of
 from ndcg_ab.full_disks import is_full, no_room
+from ndcg_ab.history import bundle as bundles
+from ndcg_ab.history.database import query_set_digest
 from ndcg_ab.history.failed_nights import read_failed_nights, record_failed_night
-from ndcg_ab.history.working_folder import working_folder
-from ndcg_ab.pipeline import Context, Stage, run_stages
-from ndcg_ab.pipeline.stages import Call
+from ndcg_ab.history.last_night import compare_with_last
+from ndcg_ab.history.working_folder import nominal_time, working_folder
+from ndcg_ab.pipeline.conclude import write_query_scores
+from ndcg_ab.pipeline.context import Context, Stage, as_stage
+from ndcg_ab.pipeline.pulls import PULLS
+from ndcg_ab.pipeline.stages import STAGES as OF_EVERY_EVALUATION
+from ndcg_ab.pipeline.stages import Call, compare_and_check_gates, is_new, run_stages
+from ndcg_ab.report.bundle_files import render_bundle_page
 from ndcg_ab.runs.folder import RunFolder
-from ndcg_ab.runs.stages import DRAW_PAGE, PUBLISH, REMOVE_OLD, UNTIL_KEPT
 from ndcg_ab.trackers import make_tracker, refuse_unknown_tracker, tracker_label
 
 FAILURE_PATIENCE = 20.0  # seconds that logging a failed night may take
+
+
+def folder_of(run: Context) -> RunFolder:
+    assert isinstance(run.store, RunFolder)
+    return run.store
+
+
+@as_stage(
+    "look for an evaluation of the same inputs",
+    # what was measured again is shown, and no earlier result stands for it
+    applies=lambda run: not run.force and not run.evaluation.costs,
+)
+def find_reusable_bundle(run: Context, _: str) -> None:
+    run.bundle = bundles.find_reusable(run.evaluation, folder_of(run).inputs(), run.start_time)
+    if run.bundle is not None:
+        run.reused = True
+        bundles.record_reuse(run.evaluation, run.bundle, run.start_time)
+        earlier = bundles.read_bundle(run.bundle).copy_for_rerun()
+        run.outcome, run.since_last = earlier.outcome, earlier.since_last
+
+
+@as_stage("compare with the previous evaluation", applies=is_new)
+def compare_with_previous(run: Context, _: str) -> None:
+    """Compare every system with its results in the previous evaluation, and set `run.since_last`.
+
+    The values per query are written to a file of the working folder. The second argument, the part of the stage, is
+    unused.
+    """
+    store = folder_of(run)
+    scores = store.folder / bundles.SCORES
+    write_query_scores(store.engine, scores)
+    start_time = nominal_time(store.folder)
+    run.since_last = compare_with_last(store.engine, run.evaluation, store.inputs(), start_time, scores)
+
+
+@as_stage("write results and history", applies=is_new)
+def keep(run: Context, _: str) -> None:
+    """Turn the working folder into the bundle of the evaluation, and enter the evaluation in the history.
+
+    Before that, the gates for drops since the previous evaluation are added to the outcome, and the inputs to the
+    cache.
+    """
+    assert run.outcome is not None
+    evaluation, store = run.evaluation, folder_of(run)
+    gates = (*run.outcome.gates, *check_drops(evaluation, run.since_last))
+    run.outcome = outcome = replace(run.outcome, gates=gates)
+    store.cache_inputs(evaluation)
+    store.engine.write_tables(store.folder / bundles.TABLES)
+    judged_queries = query_set_digest(store.engine)
+    store.close()  # what draws and publishes reads the bundle, and needs the memory
+    inputs = store.inputs()
+    run.bundle = bundles.finish_bundle(store.folder, evaluation, outcome, inputs, judged_queries, run.since_last)
+
+
+@as_stage("draw the page", applies=lambda run: run.pending is None)
+def draw_page(run: Context, _: str) -> None:
+    assert run.bundle is not None
+    render_bundle_page(run.bundle)
+
+
+# A tracker's client has tried again by itself, and the next run delivers what is pending: one more attempt.
+@as_stage(
+    "publish to {name}",
+    parts=lambda run: (tracker_label(run.evaluation),),
+    applies=lambda run: run.pending is None,
+    outside=True,
+    most_retries=1,
+)
+def publish(run: Context, _: str) -> None:
+    """Publish the bundle to the tracker, and set `run.published`.
+
+    Bundles whose publication is still pending are published before it.
+    """
+    assert run.bundle is not None
+    at, new = make_tracker(run.evaluation).publish_pending(run.evaluation, run.bundle, run.publishing)
+    run.published = {"url": at.url, "trend_url": at.trend_url, "dashboard": at.dashboard, "delivered": new}
+
+
+@as_stage(
+    "remove what is too old",
+    applies=lambda run: {run.evaluation.retention.bundles, run.evaluation.retention.query_scores} != {None},
+)
+def remove_old(run: Context, _: str) -> None:
+    bundles.remove_old_bundles(run.evaluation)
+
+
+UNTIL_KEPT = (
+    *PULLS,
+    find_reusable_bundle,
+    *OF_EVERY_EVALUATION[len(PULLS) : -1],
+    compare_with_previous,
+    compare_and_check_gates,
+    keep,
+)
+STAGES = (*UNTIL_KEPT, draw_page, publish, remove_old)
+
+
+# ---- a run
 
 
 @contextlib.contextmanager
@@ -70,8 +179,8 @@ def perform_remaining_stages(run: Context, call: Call = Stage.perform) -> None:
     """
     run_stages(run, UNTIL_KEPT, call)
     with record_errors_as_pending(run):
-        run_stages(run, (DRAW_PAGE, PUBLISH), call)
-    run_stages(run, (REMOVE_OLD,), call)
+        run_stages(run, (draw_page, publish), call)
+    run_stages(run, (remove_old,), call)
 
 
 @contextlib.contextmanager

@@ -25,7 +25,8 @@ from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.proxy_judgments import PROXY_ALONE
 from ndcg_ab.labels.rescoring import rescore
 from ndcg_ab.pipeline.context import Context
-from ndcg_ab.pipeline.stages import PULL_QUERIES, PULL_RANKING, run_stages
+from ndcg_ab.pipeline.pulls import pull_named_queries, pull_ranking
+from ndcg_ab.pipeline.stages import run_stages
 from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.scoring.metric_tables import reads_below_cutoff
 from ndcg_ab.scoring.scoring import PulledInputs
@@ -266,7 +267,7 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
     changes = {"intended": None, "cheap_judgments": None, "findings": evaluation.findings | of_judgments}
     plain = evaluation.model_copy(update=changes)
     store = MemoryStore(plain, engine, complete=True)
-    run_stages(Context(plain, store, say), (PULL_QUERIES, PULL_RANKING))
+    run_stages(Context(plain, store, say), (pull_named_queries, pull_ranking))
     queries = store.queries()
     assert queries.pulled is not None
     query_ids = queries.pulled.table["query_id"].to_pylist()

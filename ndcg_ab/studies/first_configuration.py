@@ -27,7 +27,7 @@ from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import CONFIGURATIONS, name_path_in_errors, resolve_path, write_text
-from ndcg_ab.pipeline import check_only
+from ndcg_ab.pipeline.stages import check_only
 from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources.files.file import refuse_unreadable_file

@@ -20,7 +20,7 @@ from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.unjudged import AllResults, add_unjudged, has_expected_value, index_values, read_ranked_results
-from ndcg_ab.pipeline import score_systems
+from ndcg_ab.pipeline.stages import score_systems
 from ndcg_ab.results.decisions import state_despite_unjudged
 from ndcg_ab.scoring.metric_tables import own_metrics, rank_rule
 from ndcg_ab.sources.queries import documents_source, read_documents

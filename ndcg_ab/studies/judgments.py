@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.errors import InputError
-from ndcg_ab.pipeline import evaluate
+from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring.scoring import open_engine_for

@@ -13,7 +13,7 @@ from ndcg_ab.comparing.sampling import add_drawn_findings, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.pipeline import score_systems
+from ndcg_ab.pipeline.stages import score_systems
 from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Finding

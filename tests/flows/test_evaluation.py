@@ -21,7 +21,8 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.run import run_evaluation
 from ndcg_ab.flows.temporary_server import TemporaryServer
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.pipeline import Context, stages
+from ndcg_ab.pipeline import stages
+from ndcg_ab.pipeline.context import Context
 from tests import servers
 from tests.paths import DATA, ROOT
 from tests.planted_secrets import PLANTED, everything_below, found_in, planted_config

@@ -16,8 +16,8 @@ import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.pipeline import Stage
-from ndcg_ab.pipeline.stages import CHECK_DATA
+from ndcg_ab.pipeline.context import Stage
+from ndcg_ab.pipeline.stages import check_data
 from ndcg_ab.report.markdown import escape_text, format_note
 from ndcg_ab.report.words import function_note
 from ndcg_ab.sources.judgments.function_grades import cache_folder
@@ -69,7 +69,7 @@ def judged(judge: Any, told: list[str], **arguments: Any) -> None:
 
     def tell(step: str) -> None:
         told.append(step)
-        if step == CHECK_DATA.name:
+        if step == check_data.name:
             raise WouldComputeError
 
     with pytest.raises(WouldComputeError):
@@ -202,7 +202,7 @@ def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
 
     def counting(step: Stage, *arguments: Any) -> Any:
         called.append(step.name)
-        return calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)(step, *arguments)
+        return calling(publish=no_tracker, draw_page=plain_page)(step, *arguments)
 
     first = perform_run(evaluation, counting)
     assert "judge what the systems return" in called

@@ -62,7 +62,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_titles_and_addresses_of_hits_come_to_the_page(tmp_path: Path) -> None:
     with serving(engine) as server:
-        call = calling(PUBLISH=no_tracker, DRAW_PAGE=lambda bundle: None)
+        call = calling(publish=no_tracker, draw_page=lambda bundle: None)
         performed = perform_run(described(tmp_path, server), call)
     bundle = bundles.read_bundle(performed.bundle)
     with open_tables(performed.bundle / bundles.TABLES) as tables:
@@ -96,12 +96,12 @@ def test_the_second_attempt_of_a_pull_asks_for_the_rest_alone(tmp_path: Path) ->
 
     def twice(*arguments: Any) -> Any:
         try:
-            return pulls.pull_ranking(*arguments)
+            return pulls.pull_ranking.run(*arguments)
         except UnavailableError:
-            return pulls.pull_ranking(*arguments)
+            return pulls.pull_ranking.run(*arguments)
 
     with serving(once_broken) as server:
-        call = calling(PUBLISH=no_tracker, PULL_RANKING=twice, DRAW_PAGE=lambda bundle: None)
+        call = calling(publish=no_tracker, pull_ranking=twice, draw_page=lambda bundle: None)
         performed = perform_run(described(tmp_path, server), call)
     assert len(came) == 2 * 12 + 1
     assert came.count("text of q05") == 3

@@ -12,9 +12,11 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.flows import run as flows_run
 from ndcg_ab.flows.run import run_evaluation
 from ndcg_ab.history import bundle as bundles
-from ndcg_ab.pipeline import Context, run_stages, stages
+from ndcg_ab.pipeline.context import Context
+from ndcg_ab.pipeline.pulls import pull_ranking
+from ndcg_ab.pipeline.stages import run_stages
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.stages import STAGES
+from ndcg_ab.runs.run import STAGES
 from tests.slow.broken_servers import dripping
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, small
 
@@ -40,7 +42,7 @@ def flow(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None, Exception], N
     monkeypatch.setattr(observed, "server_for_run", lambda: (URL, None))
     monkeypatch.setattr(observed, "report_if_stopped", lambda run, _: run)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
-    monkeypatch.setattr(flows_run, "perform_patiently", calling(PUBLISH=no_tracker))
+    monkeypatch.setattr(flows_run, "perform_patiently", calling(publish=no_tracker))
 
     def fail_after(step: str | None, error: Exception) -> None:
         def failing(*_: Any, **__: Any) -> None:
@@ -59,13 +61,13 @@ def test_what_is_done_when_prefect_fails_stays_done(
     step: str | None, flow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pulled: list[str] = []
-    pull = stages.PULL_RANKING.run
+    pull = pull_ranking.run
 
     def counting(context: Context, part: str) -> str | None:
         pulled.append(part)
         return pull(context, part)
 
-    monkeypatch.setitem(stages.PULL_RANKING.__dict__, "run", counting)
+    monkeypatch.setitem(pull_ranking.__dict__, "run", counting)
     flow(step, ConnectionError("nobody there"))
     evaluation = small(tmp_path, prefect={"api_url": URL})
     said: list[str] = []

@@ -12,10 +12,11 @@ import pytest
 from ndcg_ab.config.model.operation import Prefect
 from ndcg_ab.errors import InputError, ParityError, UnavailableError
 from ndcg_ab.flows import run
-from ndcg_ab.pipeline import Context, MemoryStore, Stage
-from ndcg_ab.pipeline.stages import PULL_RANKING, SCORE
-from ndcg_ab.runs.run import perform_patiently
-from ndcg_ab.runs.stages import PUBLISH, STAGES
+from ndcg_ab.pipeline.context import Context, Stage
+from ndcg_ab.pipeline.pulls import pull_ranking
+from ndcg_ab.pipeline.stages import score_all
+from ndcg_ab.pipeline.store import MemoryStore
+from ndcg_ab.runs.run import STAGES, perform_patiently, publish
 from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration
@@ -77,8 +78,8 @@ def test_what_stays_inside_is_called_once(tmp_path: Path) -> None:
 
 
 def test_publishing_is_tried_again_once() -> None:
-    assert [PUBLISH.retries(Prefect(retries=retries)) for retries in (0, 1, 5)] == [0, 1, 1]
-    assert (PULL_RANKING.retries(Prefect(retries=5)), SCORE.retries(Prefect(retries=5))) == (5, 0)
+    assert [publish.retries(Prefect(retries=retries)) for retries in (0, 1, 5)] == [0, 1, 1]
+    assert (pull_ranking.retries(Prefect(retries=5)), score_all.retries(Prefect(retries=5))) == (5, 0)
 
 
 def test_a_pull_that_takes_too_long_is_given_up_at_once(tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_a_pull_that_takes_too_long_is_given_up_at_once(tmp_path: Path) -> None:
 
 
 def test_stages_that_talk_to_the_outside_say_so() -> None:
-    assert PUBLISH in STAGES
+    assert publish in STAGES
     assert sum(stage.outside for stage in STAGES) > 4
 
 

@@ -44,7 +44,7 @@ def to_answer(outcome: Any, folder: Path) -> Any:
 
 def make_answers() -> dict[str, Any]:
     """The outcome of every case, evaluated in memory, as JSON."""
-    from ndcg_ab.pipeline import evaluate
+    from ndcg_ab.pipeline.stages import evaluate
     from ndcg_ab.scoring.scoring import open_engine_for
     from tests.ndcg_ab.pipeline.test_two_stores import CASES, configured, write_inputs
 

@@ -13,7 +13,7 @@ from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.duckdb.engine import small_settings
-from ndcg_ab.pipeline import evaluate
+from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.scoring.loading import load_tables
 from ndcg_ab.scoring.needed_results import reduce_pulled
 from ndcg_ab.scoring.parity import recompute_sample

@@ -19,11 +19,10 @@ from sqlalchemy.orm import configure_mappers
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
-from ndcg_ab.pipeline import Context, Stage
-from ndcg_ab.pipeline import stages as computing
+from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.stages import Call
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs import stages
+from ndcg_ab.runs import run as stages
 from ndcg_ab.trackers import base as tracking
 from ndcg_ab.trackers.mlflow import client as mlflow
 from tests.forking import call_in_fork
@@ -40,12 +39,11 @@ from tests.small_evaluation import (
 )
 
 configure_mappers()  # once for all forks, as is what MLflow and pyarrow import late
-NAMES = {step: name for place in (computing, stages) for name, step in vars(place).items() if isinstance(step, Stage)}
 NOT_TAKEN = {  # by these nights
-    *(computing.PULL_SCORES, computing.PULL_PROXY, computing.SCORE_BY_PROXY, computing.JUDGE),
-    *(computing.SCORE_BY_JUDGES, computing.LEAVE_OUT, computing.MEASURE, stages.REMOVE_OLD),
+    *("pull_scores", "pull_proxy_judgments", "score_by_proxy_judgments", "judge_with_function"),
+    *("score_by_judges", "compare_without_sole_labels", "measure_by_turns", "remove_old"),
 }
-STEPS = [NAMES[step] for step in stages.STAGES if step not in NOT_TAKEN]
+STEPS = [step.run.__name__ for step in stages.STAGES if step.run.__name__ not in NOT_TAKEN]
 IN_KEEPING = ["bundle half written", "before renaming", "between renaming and commit", "after commit"]
 IN_PUBLISHING = [
     "after the parent run",
@@ -55,7 +53,7 @@ IN_PUBLISHING = [
     "a bundle half removed",
 ]
 PLACES = [*STEPS, *IN_KEEPING, *IN_PUBLISHING]
-BEFORE_PUBLISHING = [*STEPS[: STEPS.index("DRAW_PAGE")], *IN_KEEPING[:2]]  # the night after need not publish either
+BEFORE_PUBLISHING = [*STEPS[: STEPS.index("draw_page")], *IN_KEEPING[:2]]  # the night after need not publish either
 
 
 def die(*_: Any, **__: Any) -> Any:
@@ -99,12 +97,12 @@ def kill_performer(place: str) -> Call:
     elif place == "a bundle half removed":
         shutil.rmtree = remove_half
     elif place == "after commit":
-        return calling(KEEP=keep_and_die)
+        return calling(keep=keep_and_die)
     return Stage.perform
 
 
 def keep_and_die(context: Context, part: str) -> None:
-    stages.keep(context, part)
+    stages.keep.run(context, part)
     die()
 
 
@@ -125,7 +123,7 @@ def remove_half(folder: Path | str, **options: Any) -> None:
 def night(evaluation: Evaluation, place: str | None = None, after: str | None = None) -> None:
     """One that is killed at a place, or the one after."""
     bundle_files.write_report = plain_page
-    quiet = calling(PUBLISH=no_tracker)
+    quiet = calling(publish=no_tracker)
     perform_run(evaluation, kill_performer(place) if place else quiet if after in BEFORE_PUBLISHING else Stage.perform)
 
 

@@ -19,11 +19,12 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import TrackingError
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
-from ndcg_ab.pipeline import Context, Stage, context, run_stages
-from ndcg_ab.pipeline.stages import Call
+from ndcg_ab.pipeline import context
+from ndcg_ab.pipeline.context import Context, Stage
+from ndcg_ab.pipeline.stages import Call, run_stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import run as runs_run
-from ndcg_ab.runs import stages
+from ndcg_ab.runs import run as stages
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.trackers import base
 from ndcg_ab.trackers import make_tracker as tracker_of_ours
@@ -129,7 +130,7 @@ def publish_one(evaluation: Evaluation, folder: Path) -> Context:
 def finish(kept: context.Context, call: Call = Stage.perform) -> None:
     """What a run does once its bundle is kept."""
     with runs_run.record_errors_as_pending(kept):
-        run_stages(kept, (stages.DRAW_PAGE, stages.PUBLISH), call)
+        run_stages(kept, (stages.draw_page, stages.publish), call)
 
 
 def found_runs(tracker: Tracker, evaluation: Evaluation) -> list[tuple[int, str, bool, str]]:
@@ -185,7 +186,7 @@ def test_attempts_and_pending_nights_share_the_time_for_publishing(
     seconds = []
 
     def thrice(stage: Stage, found: context.Context, part: str) -> str | None:
-        for _ in range(2 if stage is stages.PUBLISH else 0):
+        for _ in range(2 if stage is stages.publish else 0):
             with contextlib.suppress(TrackingError):
                 stage.run(found, part)
         began = time.monotonic()

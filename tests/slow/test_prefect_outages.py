@@ -30,7 +30,7 @@ def test_a_night_without_prefect_goes_on(outage: str, tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(observed, "PATIENCE", 1.0)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
-    monkeypatch.setattr(run, "perform_patiently", calling(PUBLISH=no_tracker))
+    monkeypatch.setattr(run, "perform_patiently", calling(publish=no_tracker))
     said: list[str] = []
     with OUTAGES[outage]() as port, temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{port}/api"}):
         finished = run.run_evaluation(small(tmp_path), said.append)

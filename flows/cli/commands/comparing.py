@@ -62,8 +62,8 @@ def compare(
     Example: ndcg-ab compare judgments.qrels old.run new.run.gz --metric nDCG@10 --metric R@100 --report report.html
     """
     from ndcg_ab.config.options.from_options import evaluation_from_options
-    from ndcg_ab.pipeline import evaluate
     from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
+    from ndcg_ab.pipeline.stages import evaluate
     from ndcg_ab.scoring.scoring import open_engine_for
 
     evaluation = evaluation_from_options(

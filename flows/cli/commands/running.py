@@ -47,7 +47,7 @@ def check(
     from ndcg_ab.config.options.from_options import parse_grades, parse_metrics, parse_severities, read_resources
     from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
     from ndcg_ab.history.working_folder import refuse_unusable_output
-    from ndcg_ab.pipeline import check_only
+    from ndcg_ab.pipeline.stages import check_only
     from ndcg_ab.report.terminal.tables import print_findings
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies.first_configuration import check_files, checked_to_json

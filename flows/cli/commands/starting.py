@@ -36,7 +36,7 @@ def init(
     from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
     from ndcg_ab.engines import open_engine
     from ndcg_ab.files import write_text
-    from ndcg_ab.pipeline import check_only
+    from ndcg_ab.pipeline.stages import check_only
     from ndcg_ab.report.terminal.tables import print_findings
     from ndcg_ab.studies import first_configuration as study
 

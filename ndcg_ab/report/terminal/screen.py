@@ -20,7 +20,7 @@ from ndcg_ab.results.outcome import Outcome
 
 if TYPE_CHECKING:
     from ndcg_ab.history.bundle import Bundle
-    from ndcg_ab.pipeline import Context
+    from ndcg_ab.pipeline.context import Context
 
 INDENT = "  "
 

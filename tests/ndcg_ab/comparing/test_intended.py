@@ -8,7 +8,7 @@ import pytest
 
 import ndcg_ab
 from ndcg_ab.errors import InputError
-from ndcg_ab.pipeline import check_only
+from ndcg_ab.pipeline.stages import check_only
 from ndcg_ab.report.markdown import format_comment
 from ndcg_ab.report.sections import format_intended
 from ndcg_ab.scoring.scoring import open_engine_for

@@ -15,8 +15,9 @@ from ndcg_ab.engines.duckdb import DuckDBEngine, StoredTables
 from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
 from ndcg_ab.history.bundle import TABLES, read_bundle, read_content
 from ndcg_ab.pipeline import conclude as concluding
-from ndcg_ab.pipeline import evaluate, stages
+from ndcg_ab.pipeline import stages
 from ndcg_ab.pipeline.conclude import read_query_scores
+from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.runs import folder as folder_store
 from tests.small_evaluation import small, undrawn

@@ -224,7 +224,7 @@ def test_a_night_that_is_made_up_for_is_not_the_oldest(tmp_path: Path) -> None:
         return no_tracker()
 
     at = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
-    night = perform_run(evaluation, calling(PUBLISH=mark), at=at)
+    night = perform_run(evaluation, calling(publish=mark), at=at)
     assert night.bundle.name == "20200102T030405Z"
     assert [path.exists() for path in (*folders, night.bundle)] == [False, True, True]
     bundle = bundles.read_bundle(night.bundle)

@@ -13,8 +13,8 @@ from ndcg_ab.engines.duckdb import DuckDBEngine, StoredTables
 from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import TABLES, read_bundle
-from ndcg_ab.pipeline import evaluate
 from ndcg_ab.pipeline.conclude import extreme_queries
+from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.report import bundle_files
 from tests.inputs import write_judgments, write_rankings
 from tests.small_evaluation import plain_page, small, unlogged

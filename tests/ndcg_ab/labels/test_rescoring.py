@@ -11,7 +11,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels.rescoring import rescore
-from ndcg_ab.pipeline import evaluate
+from ndcg_ab.pipeline.stages import evaluate
 from tests.inputs import write_evaluation
 
 QUERIES = [f"q{number}" for number in range(12)]

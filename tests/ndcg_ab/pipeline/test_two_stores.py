@@ -17,7 +17,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_tables
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.pipeline import evaluate
+from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import registry

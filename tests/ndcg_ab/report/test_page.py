@@ -17,7 +17,7 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.pipeline import evaluate
+from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.report.notebook import format_outcome_html
 from ndcg_ab.report.page import block as page_block
 from ndcg_ab.report.page import render as page

@@ -8,7 +8,7 @@ import pytest
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.pipeline import evaluate
+from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.results.ledger import LedgerRow, Omission
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import open_engine_for

@@ -13,7 +13,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.bundle import read_bundle, read_content
 from ndcg_ab.history.timeline import read_timeline
-from ndcg_ab.pipeline import Context
+from ndcg_ab.pipeline.context import Context
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.report.page.render import render_page
 from ndcg_ab.trackers.mlflow import values

@@ -14,8 +14,9 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.working_folder import nominal_time, working_folder
-from ndcg_ab.pipeline import Context, run_stages, stages
 from ndcg_ab.pipeline import pulls as pull_stages
+from ndcg_ab.pipeline.context import Context
+from ndcg_ab.pipeline.stages import run_stages
 from ndcg_ab.runs import folder as folder_store
 from ndcg_ab.runs import folder as run_folder
 from ndcg_ab.runs.folder import RunFolder
@@ -54,7 +55,7 @@ def pulls(evaluation: Evaluation, number: int = 0, *, force: bool = False) -> li
     """What a night reads, without the rest of it."""
     with working_folder(evaluation, FIRST + timedelta(days=number)) as folder:
         store = RunFolder(evaluation, folder)
-        run_stages(Context(evaluation, store, force=force), stages.PULLS)
+        run_stages(Context(evaluation, store, force=force), pull_stages.PULLS)
         store.cache_inputs(evaluation)
     return store.inputs()
 
@@ -169,7 +170,7 @@ def reduced_in(evaluation: Evaluation, number: int, anew: bool = False) -> dict[
     """Which rankings a night reduces; what it knows of them is remembered."""
     with working_folder(evaluation, FIRST + timedelta(days=number)) as folder:
         store = RunFolder(evaluation, folder)
-        run_stages(Context(evaluation, store), stages.PULLS)
+        run_stages(Context(evaluation, store), pull_stages.PULLS)
         rankings = store.rankings(None, force=anew)
         store.cache_inputs(evaluation)
     return {name: pulled.reduced is not None for name, pulled in rankings.items()}
@@ -325,7 +326,7 @@ def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Pat
     evaluation = small(tmp_path)
     with working_folder(evaluation, FIRST) as folder:
         store = RunFolder(evaluation, folder)
-        pull_stages.pull_judgments(Context(evaluation, store), "judgments.qrels")
+        pull_stages.pull_judgments.run(Context(evaluation, store), "judgments.qrels")
         (slow,) = store.inputs()
         assert pulls(evaluation, 1)[0] == slow
         store.cache_inputs(evaluation)

@@ -7,7 +7,8 @@ import pytest
 
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.history import bundle as bundles
-from ndcg_ab.pipeline import Stage, stages
+from ndcg_ab.pipeline import pulls
+from ndcg_ab.pipeline.context import Stage
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import calling, is_known, no_tracker, perform_run, small, undrawn
 
@@ -36,8 +37,10 @@ def test_what_was_pulled_is_what_is_used(change: tuple[str, str], undisturbed: P
     how, kind = change
     evaluation = small(tmp_path, **CHANGES)
     path = tmp_path / "inputs" / FILES[kind]
-    content, quiet = path.read_text(), calling(PUBLISH=no_tracker)
-    pulled = {"judgments": stages.PULL_JUDGMENTS, "queries": stages.PULL_QUERIES, "ranking": stages.PULL_RANKING}[kind]
+    content, quiet = path.read_text(), calling(publish=no_tracker)
+    pulled = {"judgments": pulls.pull_judgments, "queries": pulls.pull_named_queries, "ranking": pulls.pull_ranking}[
+        kind
+    ]
 
     def meddling(step: Stage, *arguments: Any) -> Any:
         found = quiet(step, *arguments)
@@ -66,7 +69,7 @@ def test_the_configuration_is_kept_as_it_was_read(undisturbed: Path, tmp_path: P
         "slices: {by: [language], smallest: 6}\nstatistics: {resamples: 100}\n"
     )
     path.write_text(text)
-    evaluation, quiet = read_config(path), calling(PUBLISH=no_tracker)
+    evaluation, quiet = read_config(path), calling(publish=no_tracker)
 
     def meddling(step: Stage, *arguments: Any) -> Any:
         path.write_text(text.replace("100", "200").replace("new.run", "old.run"))

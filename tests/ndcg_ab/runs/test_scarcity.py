@@ -20,7 +20,7 @@ from ndcg_ab.history.timeline import read_timeline
 from ndcg_ab.pipeline import pulls, stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import folder
-from ndcg_ab.runs import stages as kept_stages
+from ndcg_ab.runs import run as kept_stages
 from tests.small_evaluation import calling, changed_run, perform_run, plain_page, small, tables_of, unlogged
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -126,7 +126,7 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
 
     monkeypatch.setattr(bundle_files, "write_report", draw)
     monkeypatch.setattr(database, "delete_old_query_scores", failing(MEMORY_DUCKDB))
-    call = calling(PUBLISH=failing(OSError(errno.ENOSPC, "database or disk is full")))
+    call = calling(publish=failing(OSError(errno.ENOSPC, "database or disk is full")))
     performed = perform_run(evaluation, call, at=datetime.now(UTC) - timedelta(minutes=1))
     assert seen == [(1, 1)], "the history has it before anything is drawn"
     assert "there is no room (No space left on device)" in performed.pending

@@ -13,7 +13,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import ParityError
-from ndcg_ab.pipeline import score_systems
+from ndcg_ab.pipeline.stages import score_systems
 from ndcg_ab.scoring import parity
 from ndcg_ab.scoring.counted_ranks import RESULT, count_long_answers
 from ndcg_ab.scoring.parity import read_results, recompute_sample

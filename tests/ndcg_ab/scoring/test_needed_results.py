@@ -6,7 +6,7 @@ import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.pipeline import evaluate
+from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.scoring import needed_results as reducing
 from ndcg_ab.sources.files import file as files
 from tests.inputs import write_evaluation

@@ -16,9 +16,9 @@ from ndcg_ab.config.model.operation import Tracking
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.history.bundle import Bundle, read_bundle, unpublished_bundles
 from ndcg_ab.history.published import PUBLISHED, is_published, mark_published
-from ndcg_ab.pipeline import Context, MemoryStore
+from ndcg_ab.pipeline.context import Context
+from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.results.outcome import Finding, GateResult
-from ndcg_ab.runs import stages
 from ndcg_ab.trackers import Published, Tracker, make_tracker, refuse_unknown_tracker, tracker_for_bundle, tracker_label
 from ndcg_ab.trackers.base import default_tracking
 from ndcg_ab.trackers.json_lines import bundle_records
@@ -106,7 +106,7 @@ def test_a_refused_bundle_keeps_no_other_back(
     monkeypatch.setattr("ndcg_ab.trackers.base.unpublished_bundles", lambda *_: folders)
     evaluation = in_folder(tmp_path, "lines")
     run = Context(evaluation, MemoryStore(evaluation), bundle=folders[2])
-    stages.publish(run, "")
+    stages.publish.run(run, "")
     assert asked == folders
     assert run.published["delivered"] == 1
     assert "JSON Lines does not take it: its key is too long" in capsys.readouterr().err

@@ -27,8 +27,8 @@ def usual_request(
 ) -> dict[str, Any]:
     """Return the usual request and answer of a search engine, as defaults of the keys of `http`.
 
-    request: the parameters of a GET, or the body of a POST. hits, results: JMESPath expressions, as in `HttpResults`; by
-    default a hit has an id, a title and a url under these names. took: that of the engine's own time in milliseconds.
+    request: the parameters of a GET, or the body of a POST. hits, results: JMESPath expressions, as in `HttpResults`;
+    by default a hit has an id, a title and a url. took: the path of the engine's own time in milliseconds.
     """
     keys: dict[str, Any] = {"method": method, "body" if method == "POST" else "parameters": request}
     keys["results"] = {"hits": hits, "id": "id", "title": "title", "url": "url", **results}

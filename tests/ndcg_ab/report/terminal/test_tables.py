@@ -20,7 +20,7 @@ from rich.text import Text
 
 from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.pipeline import evaluate
+from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.report import words as wording
 from ndcg_ab.report.terminal import tables
 from ndcg_ab.report.terminal.grid import Grid, Row, shorten_middle, shorten_names, wrap_items
