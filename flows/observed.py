@@ -28,8 +28,7 @@ from ndcg_ab.errors import on_one_line
 from ndcg_ab.full_disks import path_on_full_disk
 from ndcg_ab.pipeline.context import Context
 
-from .evaluation import OPENED, evaluation_flow
-from .flow_page import GATE_FAILED
+from .evaluation import GATE_FAILED, OPENED, evaluation_flow
 from .stopping import CLEAN_UP, Stopped
 from .temporary_server import TemporaryServer
 

@@ -8,7 +8,7 @@ A package names its extension in its own pyproject.toml, and the extension is im
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
@@ -31,16 +31,18 @@ def extensions(group: str) -> "dict[str, EntryPoint]":
     return {found.name: found for found in entry_points(group=group)}
 
 
-def load_named(group: str, name: str, where: str) -> Any:
+def load_named(group: str, name: str, where: str, built_in: Iterable[str] = ()) -> Any:
     """Import and return the extension with a configured name.
 
     group: the group of entry points, such as ``ndcg_ab.sources``.
     where: the beginning of the message, which names the configuration key.
+    built_in: names that need no package, for the message.
     Raises InputError if the extension is not installed or cannot be loaded.
     """
     added = extensions(group)
     if name not in added:
-        names = f" ({', '.join(sorted(added))} are)" if added else ""
+        known = sorted({*built_in, *added})
+        names = f" ({', '.join(known)} are)" if known else ""
         raise InputError(f"{where}{format_value(name)}: is not installed{names}: install the package that adds it")
     return load_extension(added[name])
 

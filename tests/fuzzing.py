@@ -29,7 +29,7 @@ from ndcg_ab.sources.files.file import read_if_clean
 from ndcg_ab.sources.forms.form import EVENTS, SCORES
 from ndcg_ab.sources.forms.recognition import FORMS, recognise_file
 from ndcg_ab.sources.tables.schema import query_layout
-from ndcg_ab.studies.query_scores import read_scores
+from ndcg_ab.studies.power import read_scores
 from tests.paths import shared
 from tests.readings import read_carefully, read_table, reading_of
 from tests.repeated import read_options, require_work

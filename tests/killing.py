@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import ndcg_ab.trackers
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
@@ -231,7 +230,7 @@ def main(words: Sequence[str] | None = None) -> int:
     signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # a shell in the background has it ignored, also for children
-    ndcg_ab.trackers.make_tracker = Shelf
+    stages.make_tracker = Shelf
     bundle_files.write_report = plain_page
     stores_of_run()
     is_wrong = False

@@ -41,7 +41,7 @@ CORE_MAY_IMPORT = {"ndcg_core", "numpy", "scipy", "threadpoolctl"}
 DOORS = {  # library -> the packages and modules that may import it
     "typer": ("ndcg_ab.flows.cli",),
     "prefect": (
-        *("ndcg_ab.flows.evaluation", "ndcg_ab.flows.flow_page", "ndcg_ab.flows.observed", "ndcg_ab.flows.schedules"),
+        *("ndcg_ab.flows.evaluation", "ndcg_ab.flows.observed", "ndcg_ab.flows.schedules"),
         "ndcg_ab.config.secrets.lookup",
     ),
     "mlflow": ("ndcg_ab.trackers.mlflow",),

@@ -107,6 +107,17 @@ class Output:
         self.show(printer, *things, **options)
         self.print_written_files()
 
+    def write_table(self, name: str, table: Any, texts: Iterable[str]) -> None:
+        """Write an Arrow table to the file of an option, if the option is set; warn of texts that look like formulas.
+
+        name: the parameter of the option. texts: the columns of the table with texts of other people.
+        """
+        if path := self.paths[name]:
+            from ndcg_ab.files import write_table
+
+            write_table(table, path)
+            self.warn_of_formulas(name, (each for column in texts for each in table[column].unique().to_pylist()))
+
     def warn_of_formulas(self, name: str, texts: Iterable[object]) -> None:
         """Print a warning if a spreadsheet would run texts of a written CSV file as formulas.
 

@@ -159,10 +159,6 @@ def draw(
     )
     if not isinstance(size, int) or size < 2:
         raise InputError(f"count = {format_value(size)}: must be a whole number, at least 2")
-    if spread is not None and not 0 < spread < float("inf"):
-        raise InputError(f"deviation = {format_value(spread)}: must be above 0")
-    if spread is not None and given_judgments is not None:
-        raise InputError("deviation, judgments: both tell how far differences deviate; take one of the two out")
     no_judgments = {"judgments": {NOBODY: {NOBODY: 0.0}}}
     chosen = {name: value for name, value in arguments.items() if name != "metrics" or value is not None}
     evaluation = make_evaluation(no_judgments | chosen)

@@ -13,8 +13,7 @@ from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.external_scores import SCORE
 from ndcg_ab.sources.tables.in_memory import python_number, read_in_memory
-from ndcg_ab.studies.power import Plan, PowerSettings, make_plans, parse_questions, plans_to_json
-from ndcg_ab.studies.query_scores import Scores, parse_scores
+from ndcg_ab.studies.power import Plan, PowerSettings, Scores, make_plans, parse_questions, parse_scores, plans_to_json
 from ndcg_ab.warehouse.dialects import Tables
 from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric

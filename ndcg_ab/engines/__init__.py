@@ -2,16 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.remote_table import Cluster
 from ndcg_ab.engines.sql_files import SqlFile
 
-if TYPE_CHECKING:
-    from ndcg_ab.engines.duckdb import StoredTables
-
-__all__ = ["Cluster", "Engine", "open_engine", "open_tables"]
+__all__ = ["Cluster", "Engine", "open_engine"]
 
 
 def open_engine(
@@ -43,19 +39,3 @@ def open_engine(
         return SparkEngine(cluster)
 
     return BoundaryEngine(local, open_spark_engine)
-
-
-def open_tables(
-    path: Path, threads: int | None = None, memory_limit: str | None = None, spill: Path | None = None
-) -> "StoredTables":
-    """Open the stored tables of a finished evaluation for reading.
-
-    path: the database file.
-    threads: number of threads; None for all cores.
-    memory_limit: limit of the whole process, such as ``4GB``; None lets DuckDB take 80 % of the memory.
-    spill: folder for data that does not fit into memory; None for the folder of temporary files.
-    Raises InputError if the database file is missing or empty, and for an invalid memory limit.
-    """
-    from ndcg_ab.engines.duckdb import StoredTables
-
-    return StoredTables(path, threads=threads, memory_limit=memory_limit, spill=spill)

@@ -331,7 +331,7 @@ class Engine(ABC):
         """
 
     def write_tables(self, path: Path) -> None:
-        """Write the tables that are on this machine to a database file, which `open_tables` can open."""
+        """Write the tables that are on this machine to a database file, which `StoredTables` can open."""
         raise NotImplementedError
 
     @abstractmethod

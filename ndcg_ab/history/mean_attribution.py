@@ -17,9 +17,8 @@ from ndcg_ab.comparing.families import NOTHING, PairedValues, keep_queries, valu
 from ndcg_ab.comparing.sampling import query_values, read_drawn_queries
 from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, ChangedMeanQuery, MeanChange
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines import open_tables
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.engines.duckdb import is_duckdb_error
+from ndcg_ab.engines.duckdb import StoredTables, is_duckdb_error
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import TABLES
 from ndcg_ab.scoring import scoring
@@ -174,7 +173,9 @@ def open_earlier_side(earlier: PastEvaluation, evaluation: Evaluation) -> Iterat
     if earlier.evaluation.scores:
         raise UnknownPartsError(OTHER_TOOL)
     try:
-        with open_tables(earlier.folder / TABLES, limits.threads, limits.memory_limit, spill) as engine:
+        with StoredTables(
+            earlier.folder / TABLES, threads=limits.threads, memory_limit=limits.memory_limit, spill=spill
+        ) as engine:
             yield read_side(engine, earlier.evaluation)
     except InputError as error:
         raise UnknownPartsError(f"the tables of {name} cannot be scored again ({error})") from error

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +25,6 @@ from ndcg_ab.comparing.families import (
 from ndcg_ab.comparing.sampling import Sampling, add_drawn_findings, limit_queries_needed, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
-from ndcg_ab.files import write_table
 from ndcg_ab.labels.judged_shares import add_judged_shares, check_judged_shares
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
@@ -65,9 +63,9 @@ def make_outcome(engine: Engine, context: Context) -> Outcome:
     ledger = (*context.ledger, *scored_ledger_rows(engine))
     unknown = check_intended(engine, evaluation)
     compared, if_all_decided = compare_systems(engine, evaluation, sampling, systems)
+    changes = find_changes(engine, evaluation)
     all_findings = [*context.findings, *check_configuration(engine, evaluation), *unknown]
     all_findings += check_clusters(engine, evaluation)
-    changes = find_changes(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
@@ -158,11 +156,6 @@ def read_query_scores(engine: Engine) -> pa.Table:
     """
     columns = ("system_id", "query_id", "metric", "value", "metric_hash")
     return engine.read("metric_value", columns, order="system_position, metric_position, query_id")
-
-
-def write_query_scores(engine: Engine, path: Path) -> None:
-    """Write one row per (system_id, query_id, metric) to a file: Parquet, TSV or CSV, by the suffix of its name."""
-    write_table(read_query_scores(engine), path)
 
 
 def check_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:

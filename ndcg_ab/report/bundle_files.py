@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.engines import open_tables
+from ndcg_ab.engines.duckdb import StoredTables
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolve_path, write_text
 from ndcg_ab.full_disks import is_full, no_room
@@ -54,7 +54,7 @@ def write_report(folder: Path) -> None:
     bundle = read_bundle(folder)
     timeline, nights = read_timeline(bundle)
     memory = bundle.evaluation.resources.memory_limit
-    with open_tables(folder / TABLES, memory_limit=memory) as engine:
+    with StoredTables(folder / TABLES, memory_limit=memory) as engine:
         documents = documents_source(bundle.evaluation)
         data = gather_page_data(engine, bundle.outcome, read_content(folder), timeline, documents, can_do_without=True)
     write_page(folder / PAGE, dataclasses.replace(data, over_nights=nights))

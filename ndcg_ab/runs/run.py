@@ -14,13 +14,14 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import Budget, Say
 from ndcg_ab.errors import InputError, ParityError, SqlError, TrackingError, UnavailableError, error_text, message_of
+from ndcg_ab.files import write_table
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.database import query_set_digest
 from ndcg_ab.history.failed_nights import read_failed_nights, record_failed_night
 from ndcg_ab.history.last_night import compare_with_last
 from ndcg_ab.history.working_folder import nominal_time, working_folder
-from ndcg_ab.pipeline.conclude import write_query_scores
+from ndcg_ab.pipeline.conclude import read_query_scores
 from ndcg_ab.pipeline.context import Context, Stage, as_stage
 from ndcg_ab.pipeline.pulls import PULLS
 from ndcg_ab.pipeline.stages import STAGES as OF_EVERY_EVALUATION
@@ -60,7 +61,7 @@ def compare_with_previous(run: Context, _: str) -> None:
     """
     store = folder_of(run)
     scores = store.folder / bundles.SCORES
-    write_query_scores(store.engine, scores)
+    write_table(read_query_scores(store.engine), scores)
     start_time = nominal_time(store.folder)
     run.since_last = compare_with_last(store.engine, run.evaluation, store.inputs(), start_time, scores)
 

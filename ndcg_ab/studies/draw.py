@@ -3,6 +3,7 @@
 `ndcg_ab.comparing.sampling` uses the drawn queries in a comparison; docs/draw.md explains both.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,8 +154,13 @@ class ReadLog(NamedTuple):
         return self.read.queries.pulled.table
 
 
-def check_draw(evaluation: Evaluation, power: float = POWER) -> None:
-    """Raise InputError if queries cannot be drawn for an evaluation, or if power is not between alpha and 1."""
+def check_draw(evaluation: Evaluation, power: float, deviation: float | None, judgments: FileSource | None) -> None:
+    """Raise InputError if queries cannot be drawn for an evaluation, or if an option of the plan breaks a rule."""
+    if deviation is not None and not 0 < deviation < math.inf:
+        raise InputError(Setting("--deviation"), f" {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
+    if deviation is not None and judgments is not None:
+        rule = ": both tell how far differences deviate; take one of the two out"
+        raise InputError(Setting("--deviation"), ", ", Setting("--judgments"), rule)
     if not evaluation.statistics.alpha < power < 1:
         alpha = f"{evaluation.statistics.alpha:g}"
         raise InputError(
@@ -193,7 +199,7 @@ def draw_from_log(
     Raises InputError if the inputs are invalid or no results differ, and ParityError if the SQL and the Python core
     compute different disagreements.
     """
-    check_draw(evaluation, power)
+    check_draw(evaluation, power, deviation, judgments)
     log = read_log(evaluation, engine, say)
     draw, relative, weights, earlier, gone = draw_sample(log, evaluation, count, earlier_draw)
     table = log_table(log.read.queries, draw, relative, is_weighted=evaluation.statistics.weighted is not False)

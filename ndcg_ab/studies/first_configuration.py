@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from pydantic import ValidationError
 
 from ndcg_ab.checks.data_checks import check_rankings_alone
-from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.loading.layers import fill_in_content
 from ndcg_ab.config.loading.templates import is_folder_or_pattern, resolve_templates
 from ndcg_ab.config.loading.yaml_files import parse_yaml
@@ -218,10 +216,7 @@ def yaml_scalar(text: str) -> str:
 def read_evaluation(text: str, folder: Path) -> Evaluation:
     """Parse the text of a configuration into an evaluation; raise InputError if it is invalid."""
     content: dict[str, Any] = fill_in_content(parse_yaml(text), "init")
-    try:
-        evaluation = Evaluation.model_validate({**content, "directory": resolve_path(folder)})
-    except ValidationError as error:
-        raise InputError("\n".join(describe_problems(error))) from None
+    evaluation = validate_evaluation({**content, "directory": resolve_path(folder)})
     return resolve_templates(evaluation, datetime.now(UTC))
 
 

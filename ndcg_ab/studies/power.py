@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_ab.comparing.sampling import PLAIN, Sampling, clusters_by_prefix, sampling_of_queries
 from ndcg_ab.config.model.by_metric import NamedDifference
-from ndcg_ab.config.model.inputs.sources import FileSource
-from ndcg_ab.errors import InputError, RuleError, Setting, format_value
+from ndcg_ab.config.model.inputs.sources import FileSource, ScoresSource
+from ndcg_ab.errors import InputError, RuleError, Setting, format_value, shorten
 from ndcg_ab.results.codec import json_text
 from ndcg_ab.results.numbers import format_figure, signed
-from ndcg_ab.sources.external_scores import LARGEST
+from ndcg_ab.sources import external_scores
+from ndcg_ab.sources.external_scores import LARGEST, SCORE
 from ndcg_ab.sources.queries import pull_clusters, pull_weights
-from ndcg_ab.studies.query_scores import Scores, read_scores
-from ndcg_core.measures.external_metric import ExternalMetric, match_metric
+from ndcg_core.measures.external_metric import ExternalMetric, canonical_name, match_metric
 from ndcg_core.measures.ranges import value_range
 from ndcg_core.measures.writing import nearest_hint
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, effective_number
@@ -170,6 +172,26 @@ class Plan:
         return DetectableEffect(effect, count)
 
 
+class Scores(NamedTuple):
+    """The values of several systems and metrics by query.
+
+    path: path of the file, or name of the argument. values: (system_id, metric) -> query_id -> value; metrics have
+    canonical names.
+    """
+
+    path: Path
+    values: dict[tuple[str, str], dict[str, float]]
+
+    @property
+    def systems(self) -> list[str]:
+        """Return the systems in the order of the file."""
+        return list(dict.fromkeys(system for system, _ in self.values))
+
+    @property
+    def metrics(self) -> list[str]:
+        return list(dict.fromkeys(metric for _, metric in self.values))
+
+
 # ---- what the options say
 
 
@@ -238,19 +260,11 @@ def make_plans(
             grouped = clusters_by_prefix({query for values in read.values.values() for query in values}, cluster_prefix)
         weighing = pull_weights(as_file_source(weights)) if weights else None
         return plans_from_scores(read, baseline, candidates, metrics, settings, sampling_of_queries(weighing, grouped))
-    chooses, is_about = "chooses from the file", "is about the queries of the file"
-    left_out: dict[str, tuple[object, str]] = {
-        "--baseline": (baseline, chooses),
-        "--candidate": (candidates, chooses),
-        "--metric": (metrics, chooses),
-        "--weights": (weights, is_about),
-        "--clusters": (clusters, is_about),
-        "--cluster-prefix": (cluster_prefix, is_about),
-    }
-    for option, (value, why) in left_out.items():
-        if value:
-            remedy = "; leave it out with "
-            raise InputError(Setting(option), f": {why} of ", Setting("--scores"), remedy, Setting("--deviation"))
+    of_scores: dict[str, object] = {"--baseline": baseline, "--candidate": candidates, "--metric": metrics}
+    of_scores |= {"--weights": weights, "--clusters": clusters, "--cluster-prefix": cluster_prefix}
+    for option in (name for name, value in of_scores.items() if value):
+        about = ": is about the file of ", Setting("--scores"), "; leave it out with ", Setting("--deviation")
+        raise InputError(Setting(option), *about)
     assert deviation is not None
     if not 0 <= deviation <= LARGEST:
         refuse("--deviation", f"{deviation:g}", f"from 0 to {LARGEST:g}, in the metric's unit, such as 0.1")
@@ -264,6 +278,44 @@ def as_file_source(file: Path | FileSource) -> FileSource:
 
 
 # ---- per-query values
+
+
+def read_scores(path: Path) -> Scores:
+    """Read a file of per-query values; raise InputError for a missing, repeated or non-numeric value.
+
+    Rows with means are left out.
+    """
+    table = external_scores.Scores(ScoresSource(file=path), Path()).read_all()
+    return parse_scores(table.filter(pc.invert(table["is_mean"])), path)
+
+
+def parse_scores(table: pa.Table, path: Path) -> Scores:
+    """Convert a table with the columns of SCORE to values by system, metric and query.
+
+    path: the file that messages name. Raises InputError for a repeated or too large value, or two definitions of a
+    metric.
+    """
+    columns = [table[field.name].to_pylist() for field in SCORE.fields]
+    spelt = {text: canonical_name(text) for text in set(columns[2])}
+    values: dict[tuple[str, str], dict[str, float]] = {}
+    hashes: dict[str, str | None] = {}
+    for row, (system, query, text, value, metric_hash) in enumerate(zip(*columns, strict=True), start=1):
+        metric = spelt[text]
+        queries = values.setdefault((system, metric), {})
+        problem = None
+        if query in queries:
+            problem = "is here a second time; it must come once"
+        elif abs(value) > LARGEST:
+            problem = f"is {value:g}; must be from {-LARGEST:g} to {LARGEST:g}"
+        elif hashes.setdefault(metric, metric_hash) != metric_hash:
+            problem = f"has metric_hash {metric_hash}, rows before it {hashes[metric]}; one definition is needed"
+        if problem:
+            where = f"{path}, row {row} (without the header)"
+            raise InputError(
+                f"{where}: {shorten(metric)} of system {format_value(system)} on query {format_value(query)} {problem}"
+            )
+        queries[query] = value
+    return Scores(path, values)
 
 
 def plans_from_scores(

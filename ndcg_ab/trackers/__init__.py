@@ -5,9 +5,9 @@ from pathlib import Path
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import TrackerChoice
-from ndcg_ab.errors import InputError, format_value, require_libraries
+from ndcg_ab.errors import InputError, require_libraries
 from ndcg_ab.extensions import TRACKERS as GROUP
-from ndcg_ab.extensions import extensions, load_extension, translate_foreign_errors
+from ndcg_ab.extensions import load_named, translate_foreign_errors
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.trackers.base import Published, Tracker
 
@@ -87,14 +87,7 @@ def load_added_tracker(name: str) -> type[Tracker]:
 
     Raise InputError if no package adds the name, or if what it adds is no subclass of Tracker.
     """
-    added = extensions(GROUP)
-    if name not in added:
-        names = ", ".join(sorted({*TRACKERS, *added}))
-        raise InputError(
-            f"tracker = {format_value(name)}: there is none of this name; take one of {names}, or install the package"
-            " that adds it"
-        )
-    tracker = load_extension(added[name])
+    tracker = load_named(GROUP, name, "tracker = ", TRACKERS)
     if not (isinstance(tracker, type) and issubclass(tracker, Tracker)):
-        raise InputError(f"tracker = {name!r}: {added[name].value} is no subclass of ndcg_ab.trackers.Tracker")
+        raise InputError(f"tracker = {name!r}: {tracker!r} is no subclass of ndcg_ab.trackers.Tracker")
     return tracker

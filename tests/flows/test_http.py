@@ -7,7 +7,7 @@ import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
-from ndcg_ab.engines import open_tables
+from ndcg_ab.engines.duckdb import StoredTables
 from ndcg_ab.errors import UnavailableError
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.bundle import read_content
@@ -65,7 +65,7 @@ def test_titles_and_addresses_of_hits_come_to_the_page(tmp_path: Path) -> None:
         call = calling(publish=no_tracker, draw_page=lambda bundle: None)
         performed = perform_run(described(tmp_path, server), call)
     bundle = bundles.read_bundle(performed.bundle)
-    with open_tables(performed.bundle / bundles.TABLES) as tables:
+    with StoredTables(performed.bundle / bundles.TABLES) as tables:
         data = gather_page_data(tables, bundle.outcome, read_content(performed.bundle))
         (tmp_path / "d.tsv").write_text("doc_id\ttitle\nde-3\tOwn title\nmissed\tMissed title\n")
         documents = file_source(FileSource(file=Path("d.tsv")), tmp_path)

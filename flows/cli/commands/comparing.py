@@ -62,7 +62,7 @@ def compare(
     Example: ndcg-ab compare judgments.qrels old.run new.run.gz --metric nDCG@10 --metric R@100 --report report.html
     """
     from ndcg_ab.config.options.from_options import evaluation_from_options
-    from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
+    from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores
     from ndcg_ab.pipeline.stages import evaluate
     from ndcg_ab.scoring.scoring import open_engine_for
 
@@ -87,10 +87,7 @@ def compare(
             about = about_unstored(evaluation, store.describe_inputs())
             write_page(report, gather_page_data(engine, outcome, about, documents=documents_source(evaluation)))
         if per_query:
-            write_query_scores(engine, per_query)
-            table = read_query_scores(engine).select(["system_id", "query_id", "metric"])
-            texts = (text for column in table.columns for text in column.unique().to_pylist())
-            output.warn_of_formulas("per_query", texts)
+            output.write_table("per_query", read_query_scores(engine), ("system_id", "query_id", "metric"))
     output.write("json", outcome.to_json)
     if markdown:
         output.write("markdown", lambda: written)

@@ -77,10 +77,6 @@ def draw(
 
     Example: ndcg-ab draw old.run new.run --queries log.tsv -n 80 --output-file drawn.tsv --sheet judge.html
     """
-    if deviation is not None and not 0 < deviation < float("inf"):
-        raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
-    if deviation is not None and judgments:
-        raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
     from ndcg_ab.config.options.from_options import parse_grades
 
     words = parse_grades("--grades", grades) if grades and "=" in grades else {}
@@ -91,7 +87,6 @@ def draw(
     inputs = [*local_inputs(evaluation), *(Path(each) for each in (config, kept, judgments) if each)]
     output = Output(inputs, quiet=quiet, output_file=output_file, sheet=sheet, json=json)
     from ndcg_ab.config.model.inputs.sources import FileSource
-    from ndcg_ab.files import write_table
     from ndcg_ab.report.terminal.studies import draw_sentences, study_to_json
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies.draw import draw_from_log
@@ -103,19 +98,15 @@ def draw(
             evaluation, engine, count, earlier_draw=earlier, deviation=deviation, judgments=judged, power=power, say=say
         )
         rows = list_documents(study.drawn, study.depth, engine, evaluation) if sheet else ()
-    if path := output.paths["output_file"]:
-        write_table(study.table, path)
+    texts = (name for name in study.table.column_names if name not in ("weight", "probability", "disagreement"))
+    output.write_table("output_file", study.table, texts)
     if sheet:
         from ndcg_ab.report.judging_sheet import write_judging_sheet
 
         write_judging_sheet(sheet, rows, offered, f"{len(study.drawn)} drawn queries")
     output.write("json", lambda: study_to_json(study))
     if output.is_shown:
-        print_wrapped(draw_sentences(study, path))
-    if path:
-        names = (name for name in study.table.column_names if name not in ("weight", "probability", "disagreement"))
-        texts = (text for name in names for text in study.table[name].to_pylist())
-        output.warn_of_formulas("output_file", texts)
+        print_wrapped(draw_sentences(study, output.paths["output_file"]))
     output.print_written_files()
 
 

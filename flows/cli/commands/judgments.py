@@ -117,7 +117,6 @@ def clicks(
     Example: ndcg-ab clicks events.jsonl --queries queries.tsv --output-file judgments.csv
     """
     from ndcg_ab.config.options.from_options import parse_columns, with_resource_options
-    from ndcg_ab.files import write_table
     from ndcg_ab.report.terminal.labels import print_clicks
     from ndcg_ab.studies.clicks import grade_events, make_click_evaluation, study_to_json
 
@@ -135,14 +134,8 @@ def clicks(
     inputs = [Path(file) for file in (events, queries) if file]
     output = Output(inputs, quiet=quiet, json=json, output_file=output_file)
     study = grade_events(evaluation)
-    if path := output.paths["output_file"]:
-        write_table(study.judgments.table, path)
-    output.write("json", lambda: study_to_json(study))
-    output.show(print_clicks, study)
-    if path:
-        texts = (text for name in ("query_id", "doc_id") for text in study.judgments.table[name].to_pylist())
-        output.warn_of_formulas("output_file", texts)
-    output.print_written_files()
+    output.write_table("output_file", study.judgments.table, ("query_id", "doc_id"))
+    output.finish(lambda: study_to_json(study), print_clicks, study)
 
 
 def parse_numbers(option: str, text: str | None) -> list[float] | None:

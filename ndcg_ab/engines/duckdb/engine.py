@@ -324,7 +324,7 @@ class DuckDBEngine(Engine):
             self.connection.unregister("incoming")
 
     def write_tables(self, path: Path) -> None:
-        """Write the tables to a database file, which `open_tables` can open.
+        """Write the tables to a database file, which `StoredTables` can open.
 
         If the inputs are small, tables that a SQL file makes are written as views instead. A separate connection writes
         the file, in small blocks, so that a full disk breaks no other connection.

@@ -25,7 +25,7 @@ import pytest
 
 from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines import open_tables
+from ndcg_ab.engines.duckdb import StoredTables
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import SCORES, TABLES, read_bundle, read_content
 from ndcg_ab.pipeline import pulls
@@ -250,7 +250,7 @@ def comparable(finding: Finding) -> Finding:
 
 
 def page_of(bundle: Path) -> PageData:
-    with open_tables(bundle / TABLES) as engine:
+    with StoredTables(bundle / TABLES) as engine:
         return gather_page_data(engine, read_bundle(bundle).outcome, read_content(bundle))
 
 

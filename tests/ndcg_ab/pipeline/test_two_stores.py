@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines import open_tables
+from ndcg_ab.engines.duckdb import StoredTables
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.pipeline.stages import evaluate
@@ -276,7 +276,7 @@ def test_each_judgment_is_kept_with_who_gave_it_and_where(folder: Path, tmp_path
     case, said = "several judges, more judgments, sources among the systems", list[str]()
     kept = undrawn(configured(case, folder, tmp_path), say=said.append)
     assert "score by each judge" in said
-    with open_tables(kept.bundle / bundles.TABLES) as tables:
+    with StoredTables(kept.bundle / bundles.TABLES) as tables:
         rows = tables.rows(
             "pulled_single_judgment", ("grade", "judge", "source", "file"), where={"query_id": "q00", "doc_id": "c"}
         )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab import evaluate
-from ndcg_ab.engines import open_tables
+from ndcg_ab.engines.duckdb import StoredTables
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.bundle import read_bundle, read_content
@@ -98,7 +98,7 @@ def test_mlflow_has_them_as_metrics(two: tuple[Path, list[Context]]) -> None:
 
 def test_the_page_has_a_table_of_them(two: tuple[Path, list[Context]]) -> None:
     bundle = read_bundle(two[1][0].bundle)
-    with open_tables(two[1][0].bundle / bundles.TABLES) as tables:
+    with StoredTables(two[1][0].bundle / bundles.TABLES) as tables:
         data = gather_page_data(tables, bundle.outcome, read_content(two[1][0].bundle))
     page = render_page(data)
     assert '<h2 id="costs-title">What requests cost</h2>' in page

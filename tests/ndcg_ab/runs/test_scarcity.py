@@ -54,7 +54,7 @@ FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
         "OUT: there is no room (sql/1_check/110_x.sql: IO Error",
     ),
     "scored, memory": (DuckDBEngine, "_make", in_sql(MEMORY_DUCKDB), "memory ran out: sql/1_check/110_x.sql"),
-    "values, disk": (kept_stages, "write_query_scores", FULL, "No space left on device"),
+    "values, disk": (kept_stages, "write_table", FULL, "No space left on device"),
     "tested, memory": (stages, "make_outcome", MEMORY, "memory ran out"),
     "entered, disk": (bundles.Bundle, "add_to_history", FULL_DUCKDB, "make some, and run again"),
     "bundle's file, disk": (bundles, "write_text", FULL, "No space left on device"),

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from ndcg_ab.comparing.sampling import WHOLE, Sampling, describe_log
-from ndcg_ab.studies.power import parse_questions, plan_from_differences
-from ndcg_ab.studies.query_scores import Scores
+from ndcg_ab.studies.power import Scores, parse_questions, plan_from_differences
 
 
 def test_numbers_of_queries_are_in_order_and_once() -> None:

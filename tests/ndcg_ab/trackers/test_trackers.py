@@ -19,6 +19,7 @@ from ndcg_ab.history.published import PUBLISHED, is_published, mark_published
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.results.outcome import Finding, GateResult
+from ndcg_ab.runs import run as stages
 from ndcg_ab.trackers import Published, Tracker, make_tracker, refuse_unknown_tracker, tracker_for_bundle, tracker_label
 from ndcg_ab.trackers.base import default_tracking
 from ndcg_ab.trackers.json_lines import bundle_records
@@ -216,7 +217,7 @@ def test_a_folder_that_cannot_be_written_leaves_it_pending(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("wandb", "tracker = 'wandb': there is none of this name; take one of json_lines, mlflow, or install"),
+        ("wandb", "tracker = 'wandb': is not installed (json_lines, mlflow are): install"),
         ({"json_lines": {"file": "x"}}, "tracker.json_lines.file: is no option of the tracker (folder)"),
         ({"json_lines": {"folder": 3}}, "tracker.json_lines.folder = 3: must be the path of a folder"),
         ({"mlflow": {"folder": "x"}}, "tracker.mlflow.folder: is no option of the tracker (none)"),
