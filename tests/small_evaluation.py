@@ -66,8 +66,8 @@ def small(folder: Path, **changes: Any) -> Evaluation:
     return Evaluation.model_validate({**content, **changes})
 
 
-def no_tracker(*_: object) -> dict[str, Any]:
-    return {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
+def no_tracker(*_: object) -> None:
+    """In place of publishing."""
 
 
 def plain_page(folder: Path) -> None:
@@ -78,23 +78,16 @@ def plain_page(folder: Path) -> None:
 def calling(**works: Callable[..., Any]) -> Call:
     """Calls the stages, but some of them, by the names of their functions, with other functions.
 
-    In the place of draw_page one of the bundle, of publish one that gives where it was published; else of a stage's
-    arguments.
+    They take a stage's arguments; in the place of draw_page the folder of the bundle.
     """
     others = {stage: works[stage.run.__name__] for stage in stages.STAGES if stage.run.__name__ in works}
     assert len(others) == len(works)
 
     def call(stage: Stage, context: Context, part: str) -> str | None:
-        work = others.get(stage)
-        if work is None:
+        if (work := others.get(stage)) is None:
             return stage.perform(context, part)
-        if stage is stages.draw_page:
-            work(context.bundle)
-        elif stage is stages.publish:
-            context.published = work()
-        else:
-            return work(context, part)
-        return None
+        result: str | None = work(context.bundle) if stage is stages.draw_page else work(context, part)
+        return result
 
     return call
 

@@ -57,7 +57,6 @@ def test_its_tracker_and_its_check(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ({"checks": ["failing"]}, "checks: failing: fails: RuntimeError: no luck"),
         ({"checks": ["short_ids"]}, "checks: 'short_ids': is not installed (failing, long_ids are): install"),
         ({"tracker": "broken"}, "ndcg_ab.trackers: broken: example_extension:nothing of ndcg-ab-example-extension"),
-        ({"tracker": "line"}, "tracker = 'line': is not installed (broken, json_lines, lines,"),
         ({"tracker": {"lines": {"x": 1}}}, "tracker.lines.x: is no option of the tracker (mark)"),
     ],
 )

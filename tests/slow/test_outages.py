@@ -19,7 +19,6 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import TrackingError
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
-from ndcg_ab.pipeline import context
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.stages import Call, run_stages
 from ndcg_ab.report import bundle_files
@@ -122,12 +121,12 @@ def logged_to(tracker: Tracker, folder: Path, **changes: Any) -> Evaluation:
 def publish_one(evaluation: Evaluation, folder: Path) -> Context:
     """A night from the moment when its bundle is kept."""
     (bundle,) = nights(folder, 1)
-    kept = context.Context(evaluation, RunFolder(evaluation, folder), bundle=bundle)
+    kept = Context(evaluation, RunFolder(evaluation, folder), bundle=bundle)
     finish(kept)
     return kept
 
 
-def finish(kept: context.Context, call: Call = Stage.perform) -> None:
+def finish(kept: Context, call: Call = Stage.perform) -> None:
     """What a run does once its bundle is kept."""
     with runs_run.record_errors_as_pending(kept):
         run_stages(kept, (stages.draw_page, stages.publish), call)
@@ -166,7 +165,7 @@ def test_a_server_that_hangs_costs_half_a_minute_at_most() -> None:
 
 
 def test_a_server_that_answers_byte_by_byte_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "PUBLISHING", 0.6)
+    monkeypatch.setattr("ndcg_ab.pipeline.context.PUBLISHING", 0.6)
     monkeypatch.setattr(base, "PATIENCE", 0.6)
     with dripping() as port:
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
@@ -182,10 +181,10 @@ def test_attempts_and_pending_nights_share_the_time_for_publishing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Prefect tries the step again, and then the run goes on without Prefect: each had 180 s of its own."""
-    monkeypatch.setattr(context, "PUBLISHING", 3.0)
+    monkeypatch.setattr("ndcg_ab.pipeline.context.PUBLISHING", 3.0)
     seconds = []
 
-    def thrice(stage: Stage, found: context.Context, part: str) -> str | None:
+    def thrice(stage: Stage, found: Context, part: str) -> str | None:
         for _ in range(2 if stage is stages.publish else 0):
             with contextlib.suppress(TrackingError):
                 stage.run(found, part)
@@ -203,7 +202,7 @@ def test_attempts_and_pending_nights_share_the_time_for_publishing(
     with dripping() as port:
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
         began = time.monotonic()
-        kept = context.Context(evaluation, RunFolder(evaluation, tmp_path), bundle=nights[-1])
+        kept = Context(evaluation, RunFolder(evaluation, tmp_path), bundle=nights[-1])
         finish(kept, thrice)
     assert 3.0 <= time.monotonic() - began < 7.5
     assert seconds[-1] < 0.5, "nothing was left for another attempt"

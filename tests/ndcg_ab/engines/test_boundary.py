@@ -17,7 +17,6 @@ from ndcg_ab.history.bundle import TABLES, read_bundle, read_content
 from ndcg_ab.pipeline import conclude as concluding
 from ndcg_ab.pipeline import stages
 from ndcg_ab.pipeline.conclude import read_query_scores
-from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.runs import folder as folder_store
 from tests.small_evaluation import small, undrawn
@@ -62,12 +61,12 @@ class Cluster:
 def test_the_outcome_is_the_same(tmp_path: Path) -> None:
     evaluation, cluster = small(tmp_path, metrics=METRICS), Cluster()
     with DuckDBEngine() as engine:
-        alone = evaluate(evaluation, engine)[0]
+        alone = stages.evaluate(evaluation, engine)[0]
         scores = read_query_scores(engine)
     assert any(row.unjudged and row.unjudged.documents for row in alone.comparisons) and alone.changes
     elsewhere = small(tmp_path, metrics=METRICS, engine=SPARK)
     with cluster.engine() as engine:
-        assert evaluate(elsewhere, engine)[0].to_json() == alone.to_json()
+        assert stages.evaluate(elsewhere, engine)[0].to_json() == alone.to_json()
         assert read_query_scores(engine).equals(scores)
     (there,) = cluster.begun
     assert there.was_left
@@ -78,10 +77,10 @@ def test_documents_that_stand_twice_are_taken_out_there(tmp_path: Path) -> None:
     ranking = tmp_path / "inputs" / "new.run"
     ranking.write_text(ranking.read_text() + ranking.read_text().splitlines()[0] + "\n")
     with DuckDBEngine() as engine:
-        alone = evaluate(evaluation, engine)[0]
+        alone = stages.evaluate(evaluation, engine)[0]
     assert "duplicate_document" in {finding.code for finding in alone.findings}
     with cluster.engine() as engine:
-        assert evaluate(evaluation, engine)[0].to_json() == alone.to_json()
+        assert stages.evaluate(evaluation, engine)[0].to_json() == alone.to_json()
 
 
 def page_of(bundle: Path) -> PageData:
@@ -137,7 +136,7 @@ def test_the_doubt_takes_first_places_and_counts(tmp_path: Path) -> None:
         assert evaluation.judgments is not None
         judgments = evaluation.judgments.model_copy(update={"complete": complete})
         with cluster.engine() as engine:
-            evaluate(evaluation.model_copy(update={"judgments": judgments}), engine)
+            stages.evaluate(evaluation.model_copy(update={"judgments": judgments}), engine)
         given[complete] = cluster.begun[0].given
     more = given[False].keys() - given[True].keys()
     assert {"top_result"} <= more <= {"top_result", "grade_count"}
@@ -150,7 +149,7 @@ def test_where_a_cluster_has_too_many_places_the_answer_says_what_was_not_asked(
     monkeypatch.setattr(changes, "MOST_DOCUMENTS", 50)
     evaluation, cluster = small(tmp_path, engine=SPARK), Cluster()
     with cluster.engine() as engine:
-        outcome = evaluate(evaluation, engine)[0]
+        outcome = stages.evaluate(evaluation, engine)[0]
     assert not outcome.changes
     said = [found.message for found in outcome.findings if found.code == "not_asked"]
     assert said == ["what changed in the first places was left out: they are too many"]

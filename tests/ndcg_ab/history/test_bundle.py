@@ -22,10 +22,11 @@ from ndcg_ab.flows.cli.exit_codes import report_error
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database, working_folder
 from ndcg_ab.history.published import lock_publishing, mark_published
+from ndcg_ab.pipeline.context import Context
 from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.sentences import refusal_text
-from tests.small_evaluation import calling, changed_run, nights, no_tracker, perform_run, rows_of, runs, small, unlogged
+from tests.small_evaluation import calling, changed_run, nights, perform_run, rows_of, runs, small, unlogged
 from tests.stores import with_store
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
@@ -219,9 +220,8 @@ def test_a_night_that_is_made_up_for_is_not_the_oldest(tmp_path: Path) -> None:
     evaluation = small(tmp_path, retention={"bundles": 2})
     changed_run(tmp_path, 7)
 
-    def mark(_: Any, bundle: Path) -> dict[str, Any]:
-        mark_published(bundle, {})
-        return no_tracker()
+    def mark(run: Context, _: str) -> None:
+        mark_published(run.bundle, {})
 
     at = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
     night = perform_run(evaluation, calling(publish=mark), at=at)
