@@ -19,9 +19,8 @@ from ndcg_ab.scoring.metric_tables import EVERYTHING, keep_unjudged_results, own
 from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
-from ndcg_core.measures.unjudged.bounds import difference_bounds, has_bounds
 from ndcg_core.measures.unjudged.contributions import JudgedCounts, RankedResults, empty_results, lacks_expected_value
-from ndcg_core.measures.unjudged.expected_values import SystemPair
+from ndcg_core.measures.unjudged.differences import SystemPair, difference_bounds, has_bounds
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.state import State, state_of

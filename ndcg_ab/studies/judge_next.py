@@ -27,7 +27,7 @@ from ndcg_ab.sources.queries import documents_source, read_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
-from ndcg_core.measures.unjudged.expected_values import find_grade_effects
+from ndcg_core.measures.unjudged.differences import find_grade_effects
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
 DEFAULT_DEPTH = 10  # ranks of every system if a metric has no cutoff

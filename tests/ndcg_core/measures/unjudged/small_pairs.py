@@ -10,7 +10,7 @@ import numpy as np
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result, order_results, score_query
 from ndcg_core.measures.unjudged.contributions import JudgedCounts, RankedResults
-from ndcg_core.measures.unjudged.expected_values import SystemPair
+from ndcg_core.measures.unjudged.differences import SystemPair
 
 GRADES = (0.0, 1.0, 2.0, 3.0)
 DOCS = tuple(f"d{number}" for number in range(9))
