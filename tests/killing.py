@@ -23,7 +23,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
-from ndcg_ab.history.published import PUBLISHED
+from ndcg_ab.history.bundle import PUBLISHED
 from ndcg_ab.history.timeline import read_timeline
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.report import bundle_files

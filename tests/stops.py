@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ndcg_ab.flows.stopping import SIGNALS
-from ndcg_ab.history.published import REUSED
+from ndcg_ab.history.bundle import REUSED
 from tests.commands import sentences
 from tests.paths import ROOT
 from tests.slow.broken_servers import configuration

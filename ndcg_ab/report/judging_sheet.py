@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.files import write_text
-from ndcg_ab.report.page.block import safe_link
+from ndcg_ab.report.page.data import safe_link
 from ndcg_ab.report.page.render import TEMPLATES, script_digest, template_environment
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.studies.judge_next import ToJudge

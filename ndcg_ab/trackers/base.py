@@ -18,9 +18,8 @@ from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import resolve_path
 from ndcg_ab.full_disks import NoRoomError
-from ndcg_ab.history.bundle import TABLES, Bundle, read_bundle, unpublished_bundles
+from ndcg_ab.history.bundle import TABLES, Bundle, lock_publishing, mark_published, read_bundle, unpublished_bundles
 from ndcg_ab.history.failed_nights import FailedNight, read_failed_nights, write_night
-from ndcg_ab.history.published import lock_publishing, mark_published
 from ndcg_ab.report.bundle_files import render_bundle_page
 from ndcg_ab.visible import visible
 

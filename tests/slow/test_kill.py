@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.history import working_folder
-from ndcg_ab.history.published import REUSED
+from ndcg_ab.history.bundle import REUSED
 from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.killed_runs import BEFORE_PUBLISHING, IN_KEEPING, IN_PUBLISHING, PLACES, STEPS

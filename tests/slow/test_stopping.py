@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import pytest
 
-from ndcg_ab.history.published import PUBLISHING
+from ndcg_ab.history.bundle import PUBLISHING
 from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration, hanging

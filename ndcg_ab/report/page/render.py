@@ -23,8 +23,7 @@ from ndcg_ab.files import replace_atomically
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report import explanations, over_time, sections, words
 from ndcg_ab.report.answer import Answer, group_decisions, make_answer
-from ndcg_ab.report.page.block import NOTHING, fit_block
-from ndcg_ab.report.page.data import MovedQuery, PageData, largest_moves, verdict_colour
+from ndcg_ab.report.page.data import NOTHING, MovedQuery, PageData, fit_block, largest_moves, verdict_colour
 from ndcg_ab.report.terminal.reference import read_terms
 from ndcg_ab.report.words import deciding_interval, format_confidence_level, format_verdict
 from ndcg_ab.results import numbers, wording

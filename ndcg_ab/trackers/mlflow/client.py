@@ -27,8 +27,8 @@ from ndcg_ab.report.markdown import comparison_table, escape_text
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.temporary import temporary_folder
 from ndcg_ab.trackers.mlflow import values
-from ndcg_ab.trackers.mlflow.names import folder_name, metric_name, model_name
 from ndcg_ab.trackers.mlflow.store import ARTIFACTS, make_embedded_store
+from ndcg_ab.trackers.mlflow.values import folder_name, metric_name, model_name
 from ndcg_ab.trackers.mlflow.views import view_tags
 
 prepare_environment()

@@ -13,7 +13,7 @@ from typing import Any
 
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import PRIMARY
-from ndcg_ab.trackers.mlflow.names import metric_name
+from ndcg_ab.trackers.mlflow.values import metric_name
 
 TAG = "mlflow.sharedViewState."
 SECTIONS = (

@@ -18,7 +18,7 @@ from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError, ParityError, UnavailableError
 from ndcg_ab.report.explanations import explain_candidate
 from ndcg_ab.report.sections import cost_notes, leading_costs
-from ndcg_ab.report.terminal.answer_table import print_answer_table
+from ndcg_ab.report.terminal.screen import print_answer_table
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, format_cost
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome

@@ -21,7 +21,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.exit_codes import report_error
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database, working_folder
-from ndcg_ab.history.published import lock_publishing, mark_published
+from ndcg_ab.history.bundle import lock_publishing, mark_published
 from ndcg_ab.pipeline.context import Context
 from tests.paths import ROOT
 from tests.repeated import mostly_soaked

@@ -12,7 +12,7 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
-from ndcg_ab.history.published import mark_published
+from ndcg_ab.history.bundle import mark_published
 from ndcg_ab.history.timeline import ReusedNight, read_timeline
 from ndcg_ab.pipeline.context import Context
 from tests.small_evaluation import DATA, changed_run, is_known, rows_of, small, undrawn, unlogged

@@ -14,9 +14,8 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history import timeline as timelines
-from ndcg_ab.history.bundle import read_bundle
+from ndcg_ab.history.bundle import mark_published, read_bundle
 from ndcg_ab.history.digest import make_digest
-from ndcg_ab.history.published import mark_published
 from ndcg_ab.history.timeline import EvaluatedNight, PastComparison, ReusedNight, Timeline, read_timeline, timeline_json
 from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inputs, print_timeline
 from ndcg_ab.results.codec import records_table

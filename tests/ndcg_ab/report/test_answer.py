@@ -13,8 +13,7 @@ from ndcg_ab.report.markdown import comparison_table, format_comment, format_not
 from ndcg_ab.report.notebook import format_outcome_html, format_printed
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.render import render_page
-from ndcg_ab.report.terminal.answer_table import short_number
-from ndcg_ab.report.terminal.screen import print_answer_and_gates
+from ndcg_ab.report.terminal.screen import print_answer_and_gates, short_number
 from ndcg_ab.report.words import comparison_mark, deciding_interval, open_labels_mark
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Finding, Outcome

@@ -19,9 +19,9 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.report.notebook import format_outcome_html
-from ndcg_ab.report.page import block as page_block
+from ndcg_ab.report.page import data as page_data
 from ndcg_ab.report.page import render as page
-from ndcg_ab.report.page.data import PageData, gather_page_data, largest_moves
+from ndcg_ab.report.page.data import PageData, gather_page_data, largest_moves, query_indices_by_difference
 from ndcg_ab.report.page.render import card_colour, query_address, write_page
 from ndcg_ab.report.words import (
     comparison_mark,
@@ -572,9 +572,9 @@ class TestSize:
 @pytest.mark.parametrize("limit", [-1, 0, 100])
 def test_a_page_that_cannot_be_small_enough_ends(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     content = {"queries": {"id": list(map(str, range(9)))}, "values": [[[0.1] * 9] * 2], "systems": []}
-    monkeypatch.setattr(page_block, "script_data", lambda data: dict(content) | {"baseline": 0})
-    monkeypatch.setattr(page_block, "encode_rankings", lambda *_: [[1]] * 9)
-    block, left_out = page_block.fit_block(None, limit)  # type: ignore[arg-type]
+    monkeypatch.setattr(page_data, "script_data", lambda data: dict(content) | {"baseline": 0})
+    monkeypatch.setattr(page_data, "encode_rankings", lambda *_: [[1]] * 9)
+    block, left_out = page_data.fit_block(None, limit)  # type: ignore[arg-type]
     assert left_out["queries"] == 9
     assert len(block) > limit
 
@@ -600,3 +600,9 @@ def test_a_page_is_whole_or_not_there(data: PageData, tmp_path: Path, monkeypatc
     with pytest.raises(OSError, match="disk full"):
         write_page(path, data)
     assert path.read_bytes() == b"before" and list(tmp_path.iterdir()) == [path]
+
+
+def test_the_largest_differences_of_any_candidate_stay_up_or_down() -> None:
+    """By hand: 0, 0.5 down, 0.3 up, not scored, 0.5 up of the second candidate."""
+    values = [[0.5, 0.9, 0.4, None, 0.1], [0.5, 0.4, 0.7, 0.2, None], [0.5, 0.9, 0.4, 0.8, 0.6]]
+    assert query_indices_by_difference({"values": [values, []], "baseline": 0}) == [1, 4, 2, 0, 3]

@@ -15,7 +15,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.flows.cli.exit_codes import UNUSABLE, report_error
 from ndcg_ab.history import bundle as bundles
-from ndcg_ab.history import database, published, working_folder
+from ndcg_ab.history import database, working_folder
 from ndcg_ab.history.timeline import read_timeline
 from ndcg_ab.pipeline import pulls, stages
 from ndcg_ab.report import bundle_files
@@ -132,7 +132,7 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
     assert "there is no room (No space left on device)" in performed.pending
     assert "the page cannot be drawn: MemoryError" in (performed.bundle / bundle_files.PAGE).read_text()
     with monkeypatch.context() as planted, pytest.raises(InputError, match="No space left"):
-        planted.setattr(published, "write_text", failing(FULL))
+        planted.setattr(bundles, "write_text", failing(FULL))
         unlogged(evaluation)
     assert unlogged(evaluation).reused
     assert read_timeline(evaluation, None, None).evaluations[0].ordinal == 1
@@ -168,10 +168,10 @@ def test_the_advice_is_that_of_the_trouble(said: str, advice: str, tmp_path: Pat
 def test_the_folder_of_bundles_that_cannot_be_written_is_said_when_publishing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(published.Path, "open", failing(OSError(errno.EROFS, "Read-only file system")))
+    monkeypatch.setattr(bundles.Path, "open", failing(OSError(errno.EROFS, "Read-only file system")))
     with (
         pytest.raises(InputError, match="publishing is noted beside the bundle: make the folder writable"),
-        published.lock_publishing(tmp_path / "bundle"),
+        bundles.lock_publishing(tmp_path / "bundle"),
     ):
         pass
 

@@ -14,8 +14,7 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import Tracking
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
-from ndcg_ab.history.bundle import Bundle, read_bundle, unpublished_bundles
-from ndcg_ab.history.published import PUBLISHED, is_published, mark_published
+from ndcg_ab.history.bundle import PUBLISHED, Bundle, is_published, mark_published, read_bundle, unpublished_bundles
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.results.outcome import Finding, GateResult

@@ -12,8 +12,7 @@ import ndcg_ab
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.answer import make_answer
 from ndcg_ab.report.doubts import Line, comparison_notes, find_hardly_judged, finding_lines
-from ndcg_ab.report.terminal.answer_table import MOST_WARNINGS, short_number, split_warnings
-from ndcg_ab.report.terminal.screen import print_outcome
+from ndcg_ab.report.terminal.screen import MOST_WARNINGS, print_outcome, short_number, split_warnings
 from ndcg_ab.report.words import comparison_mark, deciding_interval
 from ndcg_ab.results.decisions import can_be_reversed
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome
