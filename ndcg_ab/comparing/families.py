@@ -17,6 +17,7 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.decisions import Decision, decide
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import GATE, GUARDRAILS, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
+from ndcg_ab.scoring.loading import number_ids, split_by
 from ndcg_core.statistics.estimates.mean_difference import Differences, Interval
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
@@ -159,35 +160,16 @@ def group_differences(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Paire
     Returns {values of the columns `keys`: differences and baseline values of the group}. rows: a table with the columns
     query_id, difference, baseline_value and `keys`. Groups with equal query ids share one tuple of ids.
     """
-    codes = np.zeros(rows.num_rows, dtype=np.int64)
-    names: list[list[str]] = []
-    for key in keys:
-        encoded = rows[key].combine_chunks().dictionary_encode()
-        names.append(encoded.dictionary.to_pylist())
-        codes = codes * len(names[-1]) + encoded.indices.to_numpy(zero_copy_only=False)
-    queries = rows["query_id"].combine_chunks().dictionary_encode()
-    query_codes, query_ids = queries.indices.to_numpy(zero_copy_only=False), queries.dictionary.to_pylist()
-    columns = [rows[name].to_numpy().astype(np.float64) for name in ("difference", "baseline_value")]
+    numbers, query_ids = number_ids(rows["query_id"])
     known: dict[bytes, QueryIds] = {}
-    found = {}
-    order = np.argsort(codes, kind="stable")
-    for indices in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else ():
-        members = query_codes[indices]
-        if (key := members.tobytes()) not in known:
-            known[key] = tuple(query_ids[code] for code in members.tolist())
-        found[decode_key(int(codes[indices[0]]), names)] = PairedValues(
-            known[key], *(values[indices] for values in columns)
-        )
-    return found
-
-
-def decode_key(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return the key values that an integer code of `group_differences` stands for."""
-    all_values = []
-    for values in reversed(names):
-        code, index = divmod(code, len(values))
-        all_values.append(values[index])
-    return tuple(reversed(all_values))
+    groups = {}
+    for values, group in split_by(rows.append_column("number", pa.array(numbers)), *keys):
+        members = group["number"].to_numpy()
+        if (code := members.tobytes()) not in known:
+            known[code] = tuple(query_ids[number] for number in members.tolist())
+        columns = (group[name].to_numpy().astype(np.float64) for name in ("difference", "baseline_value"))
+        groups[values] = PairedValues(known[code], *columns)
+    return groups
 
 
 def make_column(

@@ -6,9 +6,7 @@ others. Neither the ranks of the SQL nor `ndcg_core.measures.score.order_results
 independent check.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ndcg_ab.scoring.loading import number_ids, run_edges
+from ndcg_ab.scoring.loading import split_by
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import LARGEST_FLOAT32, RankedDoc, Result, rank_results
 
@@ -44,24 +42,6 @@ def result_order(metric: Metric) -> Order:
     return Order(by_rank, metric.score_precision == "float32" and not by_rank)
 
 
-class TiedGroup:
-    """The judged documents of one ranking that have equal keys, with counts of the other results.
-
-    doc_ids: ids of the judged documents, sorted. above: number of results with a higher key. size: number of results
-    with this key, judged or not. between: counts of the `size` results by their doc_id; item i counts results whose
-    doc_id is greater than or equal to exactly i of `doc_ids`.
-    """
-
-    def __init__(self, doc_ids: Iterable[str]) -> None:
-        self.doc_ids = sorted(doc_ids)
-        self.above = self.size = 0
-        self.between = [0] * (len(self.doc_ids) + 1)  # results whose id comes after as many of `doc_ids`
-
-    def before(self) -> list[int]:
-        """Return, for each judged document, how many results with an equal key have a lower doc_id."""
-        return list(accumulate(self.between))[:-1]
-
-
 class CountedAnswer:
     """The results that one system returned for one query: the judged ones, and counts of the others."""
 
@@ -71,7 +51,7 @@ class CountedAnswer:
         self.found: list[Result] = []
         self.returned = 0
         self.unscored = 0
-        self.groups: dict[Order, dict[float, TiedGroup]] = {order: {} for order in orders}
+        self.counts: dict[Order, tuple[Keys, NDArray[np.int64]]] = dict.fromkeys(orders, (np.array([]), np.array([])))
 
     def collect_judged(self, rows: pa.Table) -> None:
         """Add the judged results among some rows to `found`, and count all rows (first reading).
@@ -84,42 +64,30 @@ class CountedAnswer:
         self.found += map(Result, *(column.to_pylist() for column in judged.columns))
 
     def begin_to_count(self) -> None:
-        """Form the groups of tied judged results, between the first and the second reading.
+        """Set the sort key of each judged result, and its counts to 0, between the first and the second reading.
 
         Raises ValueError if some results have a score and some have none.
         """
         if self.unscored not in (0, self.returned):
             raise ValueError("some results have a score and some have none")
-        for order, groups in self.groups.items():
-            table = pa.table([[row[at] for row in self.found] for at in range(3)], schema=RESULT)
-            for row, key in zip(self.found, sort_keys(table, order).tolist(), strict=True):
-                groups.setdefault(key, TiedGroup(())).doc_ids.append(row.doc_id)
-            for key, group in groups.items():
-                groups[key] = TiedGroup(group.doc_ids)
-            self.groups[order] = dict(sorted(groups.items()))
+        table = pa.table([[row[at] for row in self.found] for at in range(3)], schema=RESULT)
+        for order in self.counts:
+            self.counts[order] = sort_keys(table, order), np.zeros((3, len(self.found)), dtype=np.int64)
 
     def count(self, rows: pa.Table) -> None:
         """Count the results among some rows that are above each judged result, or tie with it (second reading).
 
-        rows: results of this answer.
+        The three counts of a judged result are those of results with a higher key, of results with an equal key, and of
+        results with an equal key and a lower doc_id. rows: results of this answer.
         """
-        for order, groups in self.groups.items():
-            values, each = np.array(list(groups), dtype=np.float64), list(groups.values())
-            keys = sort_keys(rows, order)
-            lower = np.searchsorted(values, keys, side="left")  # judged keys below each result's
-            counts = np.bincount(lower, minlength=len(each) + 1)
-            above = counts[::-1].cumsum()[::-1]
-            is_tied = lower < len(each)
-            is_tied[is_tied] = values[lower[is_tied]] == keys[is_tied]
-            tied = np.bincount(lower[is_tied], minlength=len(each)).tolist()
-            for group, higher, tied_count in zip(each, above[1:].tolist(), tied, strict=True):
-                group.above += higher
-                group.size += tied_count
-            for at, doc_id in zip(
-                lower[is_tied].tolist(), rows["doc_id"].filter(pa.array(is_tied)).to_pylist(), strict=True
-            ):
-                group = each[at]
-                group.between[bisect_right(group.doc_ids, doc_id)] += 1
+        for order, (keys, counts) in self.counts.items():
+            all_keys = sort_keys(rows, order)
+            rising = np.sort(all_keys)
+            lower, end = (np.searchsorted(rising, keys, side=side) for side in ("left", "right"))
+            counts[:2] += len(rising) - end, end - lower
+            for at in np.flatnonzero(end > lower).tolist():
+                tied_ids = rows["doc_id"].filter(pa.array(all_keys == keys[at]))
+                counts[2, at] += pc.sum(pc.less(tied_ids, self.found[at].doc_id)).as_py()
 
     def ranking(self, metric: Metric) -> list[RankedDoc]:
         """Return the ranking in the metric's order, with the placeholder `UNJUDGED` for every unjudged document.
@@ -129,13 +97,12 @@ class CountedAnswer:
         if metric.unjudged == "condense":  # what nobody judged is taken out, and the judged results are all here
             return rank_results(metric, self.found, self.grades)
         ranking = [UNJUDGED] * self.returned
-        for group in self.groups[result_order(metric)].values():
-            first_rank = group.above + 1
-            if metric.ties == "average":  # all of the group share what its documents gain
-                ranking[group.above : group.above + group.size] = [RankedDoc("", first_rank)] * group.size
-            for doc_id, before in zip(group.doc_ids, group.before(), strict=True):
-                within = before if metric.ties == "doc_id_asc" else group.size - 1 - before
-                ranking[group.above + within] = RankedDoc(doc_id, first_rank)
+        counts = self.counts[result_order(metric)][1].T.tolist()
+        for above, size, _ in counts if metric.ties == "average" else ():  # all of a tie share what its documents gain
+            ranking[above : above + size] = [RankedDoc("", above + 1)] * size
+        for result, (above, size, before) in zip(self.found, counts, strict=True):
+            within = before if metric.ties == "doc_id_asc" else size - 1 - before
+            ranking[above + within] = RankedDoc(result.doc_id, above + 1)
         return ranking
 
 
@@ -189,15 +156,6 @@ def results_of_answers(
     results of other answers are skipped. The tables have the columns of `RESULT`.
     """
     for piece in pieces:
-        if not piece.num_rows:
-            continue
-        (systems, system_ids), (queries, query_ids) = number_ids(piece["system_id"]), number_ids(piece["query_id"])
-        codes = systems.astype(np.int64) * len(query_ids) + queries
-        order = np.argsort(codes, kind="stable")
-        codes = codes[order]
-        rows = piece.select(RESULT.names).combine_chunks().take(pa.array(order))
-        for start, end in pairwise(run_edges(codes)):
-            system, query = divmod(int(codes[start]), len(query_ids))
-            answer = system_ids[system], query_ids[query]
-            if answer in answers:
-                yield answer, rows.slice(start, end - start)
+        for (system_id, query_id), rows in split_by(piece, "system_id", "query_id"):
+            if (system_id, query_id) in answers:
+                yield (system_id, query_id), rows

@@ -170,12 +170,30 @@ def read_by_system(
 
     name: name of the table. columns: columns of the result. where: column -> value that the column must have.
     """
-    table = engine.read(name, ("system_id", *columns), where=where)
-    codes, system_ids = number_ids(table["system_id"])
+    rows = engine.read(name, ("system_id", *columns), where=where)
+    return {system_id: table for (system_id,), table in split_by(rows, "system_id")}
+
+
+def split_by(rows: pa.Table, *keys: str) -> Iterator[tuple[tuple[str, ...], pa.Table]]:
+    """Yield the rows of each combination of the values of some columns, as (values of these columns, table).
+
+    The rows of a combination keep their order. The tables have the other columns, each in one chunk.
+    """
+    codes = np.zeros(rows.num_rows, dtype=np.int64)
+    for key in keys:
+        numbers, values = number_ids(rows[key])
+        codes = codes * len(values) + numbers
     order = np.argsort(codes, kind="stable")
-    codes = codes[order]
-    rows = table.select(columns).combine_chunks().take(pa.array(order))
-    return {system_ids[int(codes[start])]: rows.slice(start, end - start) for start, end in pairwise(run_edges(codes))}
+    edges = run_edges(codes[order])
+    firsts = rows.select(keys).take(pa.array(order[edges[:-1]], pa.int64()))
+    sorted_rows = rows.drop_columns(list(keys)).combine_chunks().take(pa.array(order))
+    for values, (start, end) in zip(list_rows(firsts), pairwise(edges), strict=True):
+        yield values, sorted_rows.slice(start, end - start)
+
+
+def list_rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Return the rows of a table with columns as tuples of Python objects."""
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
 def run_edges(codes: NDArray[np.integer[Any]]) -> list[int]:
@@ -192,7 +210,7 @@ def list_system_rows(tables: Mapping[str, pa.Table], system_id: str) -> list[tup
     tables: table by system_id.
     """
     table = tables.get(system_id)
-    return [] if table is None else list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return [] if table is None else list_rows(table)
 
 
 def number_ids(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:

@@ -5,18 +5,16 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby, pairwise, product
-from typing import Any
+from itertools import groupby, product, starmap
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.scoring.counted_ranks import RESULT, Answer, count_long_answers
-from ndcg_ab.scoring.loading import number_ids, paused_garbage_collection, run_edges
+from ndcg_ab.scoring.loading import list_rows, paused_garbage_collection, split_by
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, own_metrics, reads_below_cutoff
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import RankedDoc, Result, rank_results, score_query, shared_ideal
@@ -26,6 +24,7 @@ SEEN = 10  # times as many are read for them at the most, of which only those ar
 SAMPLE = 50  # queries recomputed in every run, or all if there are fewer
 ANSWERS = 1000  # pairs of system and query that are recomputed at most, by taking fewer queries
 LEAST = 10  # queries recomputed at least
+ANSWER = ("system_id", "query_id")
 SOMETHING = (Result("", 0.0),)  # placeholder for the results of an answer whose ranks are counted
 
 
@@ -110,7 +109,7 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
     long = {answer for answer, count in returned.items() if count > thresholds.COUNTED_RESULTS}
     if long:
         where = {"query_id": sorted({query_id for _, query_id in long})}
-        read = ("system_id", "query_id", *RESULT.names)
+        read = (*ANSWER, *RESULT.names)
         counts = count_long_answers(
             lambda: engine.pieces("ranking", read, where=where), long, recomputed.judgments, metrics
         )
@@ -172,19 +171,13 @@ def read_results(
     Results that cannot affect any metric are left out. The SQL's ranks are not read, so that the recomputation does not
     depend on them.
     """
-    columns = ("system_id", "query_id", *RESULT.names)
     depth = scored_depth(metrics)
-    pieces = engine.pieces("ranking", columns, where={"query_id": sample, "system_id": systems})
-    if not (parts := [reachable_results(piece, depth) for piece in pieces]):
-        return
-    rows = reachable_results(pa.concat_tables(parts), depth)
-    edges = run_edges(answer_codes(rows))  # where each answer begins, and where the last one ends
-    starts = rows.select(["system_id", "query_id"]).take(pa.array(edges[:-1], pa.int64()))
-    answers = zip(*(column.to_pylist() for column in starts.columns), strict=True)
-    results = rows.select(list(RESULT.names))
-    for answer, (start, end) in zip(answers, pairwise(edges), strict=True):
-        own = results.slice(start, end - start)
-        yield answer, list(map(Result, *(column.to_pylist() for column in own.columns)))
+    parts: dict[Answer, list[pa.Table]] = defaultdict(list)
+    for piece in engine.pieces("ranking", (*ANSWER, *RESULT.names), where={"query_id": sample, "system_id": systems}):
+        for (system_id, query_id), rows in split_by(piece, *ANSWER):
+            parts[system_id, query_id].append(keep_reachable(rows, depth))
+    for answer, tables in parts.items():
+        yield answer, list(starmap(Result, list_rows(keep_reachable(pa.concat_tables(tables), depth))))
 
 
 def scored_depth(metrics: Sequence[Metric]) -> int | None:
@@ -192,55 +185,24 @@ def scored_depth(metrics: Sequence[Metric]) -> int | None:
     return None if any(reads_below_cutoff(metric) for metric in metrics) else deepest_cutoff(metrics)
 
 
-def reachable_results(rows: pa.Table, depth: int | None) -> pa.Table:
-    """Return the results that can be within the top `depth` ranks of their answer, sorted by answer.
+def keep_reachable(rows: pa.Table, depth: int | None) -> pa.Table:
+    """Return the results of one answer that can be within its top `depth` ranks, by scores or by given ranks.
 
-    All results if `depth` is None. rows: results of several answers; results that cannot reach these ranks may be
-    missing.
+    All results if `depth` is None. Scores are compared as 32-bit floats, so that results that tie at the last rank are
+    kept. rows: results of the answer; results that cannot reach these ranks may be missing.
     """
-    codes = answer_codes(rows)
-    order = np.argsort(codes, kind="stable")
-    rows = rows.combine_chunks().take(pa.array(order))
-    if depth is None:
+    if depth is None or rows.num_rows <= depth:
         return rows
-    edges, keys = run_edges(codes[order]), order_keys(rows)
-    is_kept = np.ones(len(codes), dtype=bool)
-    for start, end in pairwise(edges):
-        if end - start > depth:
-            is_kept[start:end] = reachable_mask([values[start:end] for values in keys], depth)
-    return rows.filter(pa.array(is_kept))
-
-
-def answer_codes(rows: pa.Table) -> NDArray[np.int64]:
-    """Return an integer for each row, equal for rows of one answer (system and query)."""
-    systems, (queries, query_ids) = number_ids(rows["system_id"])[0], number_ids(rows["query_id"])
-    codes: NDArray[np.int64] = systems.astype(np.int64) * max(1, len(query_ids)) + queries
-    return codes
-
-
-def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
-    """Return the two keys that can order results, highest first: scores as 32-bit floats, and negative ranks.
-
-    A missing score or rank is NaN.
-    """
-    scores, ranks = (results[name].cast(pa.float64()).to_numpy() for name in ("score", "rank_given"))
+    is_reachable = np.zeros(rows.num_rows, dtype=bool)
     with np.errstate(over="ignore"):
-        return [scores.astype(np.float32), -ranks]
-
-
-def reachable_mask(keys: Sequence[NDArray[np.floating[Any]]], depth: int) -> NDArray[np.bool_]:
-    """Return a mask of the results of one answer that can be within the top `depth` ranks by any of the keys.
-
-    keys: from `order_keys`. Scores are compared as 32-bit floats, so that results that tie at the last rank are kept.
-    """
-    is_reachable = np.zeros(len(keys[0]), dtype=bool)
-    for values in keys:
-        missing = np.isnan(values)
+        scores = rows["score"].cast(pa.float64()).to_numpy().astype(np.float32)
+    for keys in (scores, -rows["rank_given"].cast(pa.float64()).to_numpy()):
+        missing = np.isnan(keys)
         if not missing.any():
-            is_reachable |= values >= np.partition(values, -depth)[-depth]
+            is_reachable |= keys >= np.partition(keys, -depth)[-depth]
         elif not missing.all():  # only some have one, which the core refuses
             is_reachable |= True
-    return is_reachable
+    return rows.filter(pa.array(is_reachable))
 
 
 def refuse_disagreement(about: str, sql: float | None, core: float | None, result_name: str = "evaluation") -> None:

@@ -1,11 +1,14 @@
 """The sample that is computed twice: results that no metric can look at are not fetched, and every other one is."""
 
 import random
+from itertools import starmap
 
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.scoring.parity import order_keys, reachable_mask
+from ndcg_ab.scoring.counted_ranks import RESULT
+from ndcg_ab.scoring.loading import list_rows
+from ndcg_ab.scoring.parity import keep_reachable
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
 
@@ -21,13 +24,8 @@ def drawn(seed: int, *, scored: bool = True) -> list[Result]:
 
 
 def fetched(results: list[Result], places: int) -> list[Result]:
-    table = pa.table(
-        {
-            "score": pa.array([row.score for row in results], pa.float64()),
-            "rank_given": pa.array([row.rank_given for row in results], pa.int64()),
-        }
-    )
-    return [row for row, kept in zip(results, reachable_mask(order_keys(table), places).tolist(), strict=True) if kept]
+    table = pa.table([list(column) for column in zip(*results, strict=True)], schema=RESULT)
+    return list(starmap(Result, list_rows(keep_reachable(table, places))))
 
 
 @pytest.mark.parametrize("seed", range(20))
