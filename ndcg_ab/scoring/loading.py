@@ -181,8 +181,8 @@ def split_by(rows: pa.Table, *keys: str) -> Iterator[tuple[tuple[str, ...], pa.T
     """
     codes = np.zeros(rows.num_rows, dtype=np.int64)
     for key in keys:
-        numbers, values = number_ids(rows[key])
-        codes = codes * len(values) + numbers
+        numbers, distinct = number_ids(rows[key])
+        codes = codes * len(distinct) + numbers
     order = np.argsort(codes, kind="stable")
     edges = run_edges(codes[order])
     firsts = rows.select(keys).take(pa.array(order[edges[:-1]], pa.int64()))
