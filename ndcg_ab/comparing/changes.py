@@ -146,21 +146,12 @@ def make_changed_queries(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict
 
     chosen: rows from `most_changed`, by candidate.
     """
-    query_ids = {name: rows["query_id"].to_pylist() for name, rows in chosen.items()}
-    sample = sorted({query_id for each in query_ids.values() for query_id in each})
-    sides: dict[tuple[str, str, bool], list[TopDocument]] = defaultdict(list)
-    columns = ("candidate", "query_id", "doc_id", "baseline_rank", "candidate_rank", "grade")
-    for name, query_id, doc_id, before, after, grade in (
-        engine.iter_rows("top_document", columns, where={"query_id": sample}) if sample else ()
-    ):
-        if query_id not in query_ids[name]:
-            continue
-        if before is not None and before <= SIDE_BY_SIDE:
-            sides[name, query_id, True].append(TopDocument(before, doc_id, grade, after))
-        if after is not None and after <= SIDE_BY_SIDE:
-            sides[name, query_id, False].append(TopDocument(after, doc_id, grade, before))
-    for documents in sides.values():
-        documents.sort(key=lambda row: row.rank)
+    query_ids = sorted({query_id for rows in chosen.values() for query_id in rows["query_id"].to_pylist()})
+    documents = read_top_documents(engine, query_ids)
+
+    def shown_documents(candidate: str, query_id: str, is_baseline: bool) -> tuple[TopDocument, ...]:
+        return tuple(row for row in documents[candidate, query_id, is_baseline] if row.rank <= SIDE_BY_SIDE)
+
     return {
         name: tuple(
             QueryDifference(
@@ -168,13 +159,30 @@ def make_changed_queries(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict
                 difference=row["difference"],
                 overlap=overlap_of_both,
                 rbo=row["rbo"],
-                baseline=tuple(sides[name, row["query_id"], True]),
-                candidate=tuple(sides[name, row["query_id"], False]),
+                baseline=shown_documents(name, row["query_id"], True),
+                candidate=shown_documents(name, row["query_id"], False),
             )
             for row, overlap_of_both in zip(rows.to_pylist(), overlaps_of(rows), strict=True)
         )
         for name, rows in chosen.items()
     }
+
+
+def read_top_documents(engine: Engine, query_ids: Sequence[str]) -> dict[tuple[str, str, bool], list[TopDocument]]:
+    """Return the top documents of baseline and candidate for some queries, by rising rank.
+
+    The keys are (candidate, query_id, True for the documents of the baseline and False for those of the candidate).
+    """
+    documents: dict[tuple[str, str, bool], list[TopDocument]] = defaultdict(list)
+    columns = ("candidate", "query_id", "doc_id", "baseline_rank", "candidate_rank", "grade")
+    rows = engine.iter_rows("top_document", columns, where={"query_id": query_ids}) if query_ids else ()
+    for candidate, query_id, doc_id, before, after, grade in rows:
+        for is_baseline, rank, other_rank in ((True, before, after), (False, after, before)):
+            if rank is not None:
+                documents[candidate, query_id, is_baseline].append(TopDocument(rank, doc_id, grade, other_rank))
+    for each in documents.values():
+        each.sort(key=lambda row: row.rank)
+    return documents
 
 
 def verify_overlaps(engine: Engine, rows: pa.Table, systems: int) -> None:
@@ -183,19 +191,10 @@ def verify_overlaps(engine: Engine, rows: pa.Table, systems: int) -> None:
     rows: rows of `query_change`. systems: number of systems, which determines the size of the sample.
     """
     sample = sample_queries(pc.unique(rows["query_id"]).to_pylist(), systems)
-    if not sample:
-        return
-    rankings: dict[tuple[str, str, bool], dict[int, str]] = defaultdict(dict)
-    columns = ("candidate", "query_id", "doc_id", "baseline_rank", "candidate_rank")
-    rows_of_sample = engine.iter_rows("top_document", columns, where={"query_id": sample})
-    for candidate, query_id, doc_id, before, after in rows_of_sample:
-        for rank, is_baseline in ((before, True), (after, False)):
-            if rank is not None:
-                rankings[candidate, query_id, is_baseline][rank] = doc_id
-    sampled = rows.filter(pc.is_in(rows["query_id"], value_set=pa.array(sample)))
-    for row in sampled.to_pylist():
-        key = (row["candidate"], row["query_id"])
-        before, after = ([doc for _, doc in sorted(rankings[*key, side].items())] for side in (True, False))
+    documents = read_top_documents(engine, sample)
+    for row in rows.filter(pc.is_in(rows["query_id"], value_set=pa.array(sample, pa.string()))).to_pylist():
+        sides = (documents[row["candidate"], row["query_id"], is_baseline] for is_baseline in (True, False))
+        before, after = ([document.doc_id for document in side] for side in sides)
         longest = max(row["baseline_results"], row["candidate_results"])
         values = {
             "overlap": (row["shared"] / longest if longest else 1.0, overlap(before, after)),

@@ -65,31 +65,15 @@ class DrawnQueries:
         total = float(self.queries) if times is None else math.fsum(times.values())
         return math.fsum((1.0 if times is None else times[name]) * values[name] for name in self.disagreements) / total
 
-    def scales_and_weights(
-        self, query_ids: Sequence[str], weights: FloatArray, part: Part
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Return the factors that scale the differences of drawn queries, and the weights of the scaled differences.
-
-        The factor of a query is the mean disagreement in a part of the log, divided by the disagreement of the query.
-        The returned weights are None if all of them are equal. weights: the weights of the queries. part: the part of
-        the log in which the mean disagreement is taken.
-        """
-        disagreements = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
-        return scale_and_weights(disagreements, weights, self.means.get(part, self.means[WHOLE]))
-
     def share_of_log(self, query_ids: Collection[str]) -> float:
         """Return the share, in [0, 1], that some queries have of the log, by frequency."""
         if self.frequencies is None:
             return len(query_ids) / self.queries
         return math.fsum(self.frequencies[each] for each in query_ids) / math.fsum(self.frequencies.values())
 
-    def largest_scale(self, part: Part) -> float:
-        """Return the largest factor by which the difference of a query can be scaled.
-
-        The factor is the mean disagreement in a part of the log, divided by the smallest disagreement above 0 of any
-        query in the whole log. part: the part of the log.
-        """
-        return self.means.get(part, self.means[WHOLE]) / min(self.disagreements.values())
+    def mean_disagreement(self, part: Part) -> float:
+        """Return the mean relative disagreement in a part of the log, or in the whole log if the part is unknown."""
+        return self.means.get(part, self.means[WHOLE])
 
 
 def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries | None:
@@ -297,17 +281,23 @@ class Sampling:
     ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
         """Return the factors that scale the differences of queries, and the weights of the scaled differences.
 
+        The factor of a query is the mean disagreement in a part of the log, divided by the disagreement of the query.
         The factors are None if queries were not drawn; the weights are None if they are equal. part: the part of the
         log over which the mean is taken.
         """
         weights = self.weights_in_order(query_ids)
         if self.log is None or weights is None:
             return None, weights
-        return self.log.scales_and_weights(query_ids, weights, part)
+        disagreements = np.array([self.log.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
+        return scale_and_weights(disagreements, weights, self.log.mean_disagreement(part))
 
     def largest_scale(self, part: Part = WHOLE) -> float:
-        """Return the largest factor by which the difference of a drawn query is scaled; 1 if queries were not drawn."""
-        return 1.0 if self.log is None else self.log.largest_scale(part)
+        """Return the largest factor by which the difference of a drawn query can be scaled; 1 if none were drawn.
+
+        The factor is the mean disagreement in a part of the log, divided by the smallest disagreement above 0 of any
+        query in the whole log.
+        """
+        return 1.0 if self.log is None else self.log.mean_disagreement(part) / min(self.log.disagreements.values())
 
     def for_whole_log(self) -> "Sampling":
         """Return the sampling for values that are known for every query of the log, drawn or not.

@@ -16,7 +16,7 @@ from ndcg_ab.results.numbers import format_percent, signed
 from ndcg_ab.results.outcome import Finding, LeftOut, SystemSummary
 from ndcg_ab.results.wording import MAIN, PRIMARY, fully_judged_text, has_clear_lead
 from ndcg_core.statistics.estimates.mean_difference import interval_from_moments
-from ndcg_core.statistics.paired import mean_of, moments_of, sort_by_query
+from ndcg_core.statistics.paired import sort_by_query
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.record import Labels
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -47,9 +47,9 @@ def add_judged_shares(
             return None
         group = full.get((hashes[row.metric], row.candidate), NOTHING)
         (pairs,) = sort_by_query([make_column(evaluation, row.candidate, row.metric, group, sampling)])
-        moments = moments_of(pairs)
+        moments = pairs.moments()
         low, high = interval_from_moments(moments, 1 - row.alpha) if moments else (None, None)
-        mean = moments.mean if moments else mean_of(pairs)
+        mean = moments.mean if moments else pairs.mean
         return Labels(baseline, candidate, len(pairs.query_ids), mean, low, high)
 
     return [replace(row, labels=labels(row)) for row in compared]

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping, measured_state
 from ndcg_ab.results.numbers import format_percent, format_probability, format_range, signed
@@ -11,18 +10,9 @@ from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY, fully_judged_te
 from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.estimates.descriptive import Descriptive
+from ndcg_core.statistics.estimates.mean_difference import Interval
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
-
-
-class Interval(NamedTuple):
-    """An interval of a difference, in the unit of the metric; low <= high."""
-
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return format_range(self.low, self.high)
 
 
 def deciding_interval(row: Comparison) -> Interval | None:
@@ -94,8 +84,7 @@ def describe_metric_role(outcome: Outcome, metric: str) -> Iterator[str]:
 
 def format_interval(comparison: Comparison) -> str:
     """Return the interval of `deciding_interval` as ``[+0.0760, +0.1590]``, or ``–`` without an interval."""
-    interval = deciding_interval(comparison)
-    return str(interval) if interval else "–"
+    return format_range(*(deciding_interval(comparison) or (None, None)))
 
 
 def format_wins_ties_losses(comparison: Comparison) -> str:

@@ -145,6 +145,50 @@ class Paired:
         """Return whether clusters are given, so that they are the units, even if each of them has only one query."""
         return self.column.clusters is not None
 
+    @property
+    def flippable_units(self) -> int:
+        """Return the number of units that the test can flip: with a difference, and a weight not too close to 0."""
+        return int(np.count_nonzero(np.abs(self.units.flippable) > TIE_TOLERANCE))
+
+    @property
+    def mean(self) -> float | None:
+        """Return the (weighted) mean difference over the queries; None without a query."""
+        return mean_difference(weigh(self.differences, self.shares)) if self.query_ids else None
+
+    @property
+    def baseline_mean(self) -> float | None:
+        """Return the baseline's (weighted) mean over the queries of the column.
+
+        Return None if it is unknown. If the queries were drawn from a log, the mean is over the log's queries whose
+        results differ: on the other queries the differences are 0, but the baseline's values are not.
+        """
+        if self.baseline_values is None or not self.query_ids:
+            return None
+        mean = mean_difference(weigh(self.baseline_values, self.shares))
+        return mean if self.scales is None else mean / mean_difference(weigh(self.scales, self.shares))
+
+    def moments(self) -> Moments | None:
+        """Compute the moments of the differences.
+
+        Return None if there are fewer than two units, or if one unit has nearly all the weight. If the queries were
+        drawn by disagreement, the degrees of freedom are reduced for long tails: each difference is divided by the
+        disagreement of the query's rankings, which makes a few of them large (docs/draw.md).
+        """
+        shares, is_drawn = self.units.shares, self.scales is not None
+        if len(self.units.names) < 2 or (shares is not None and has_dominant_weight(shares)):
+            return None
+        moments = compute_moments(self.differences, self.shares, self.units.members, long_tailed=is_drawn)
+        return moments._replace(widest=self.column.widest)
+
+    def residuals(self, moments: Moments) -> FloatArray:
+        """Return the (u,) residuals of the units: (value - mean) * share.
+
+        All are 0 if the differences do not vary.
+        """
+        if moments.deviation == 0:
+            return np.zeros(len(self.units.names))
+        return weigh(self.units.values - moments.mean, self.units.shares)
+
 
 def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
     """Return the columns checked, scaled and sorted by query id (by code points, like UTF-8 bytes).
@@ -177,61 +221,15 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
     return paired
 
 
-def count_flippable_units(pairs: Paired) -> int:
-    """Count the units that the test can flip: units with a difference whose weight is not too close to 0."""
-    return int(np.count_nonzero(np.abs(pairs.units.flippable) > TIE_TOLERANCE))
-
-
 def has_dominant_weight(weights: FloatArray) -> bool:
     """Return whether one weight is nearly the sum of all weights, so that the variance would be only rounding error."""
     heaviest = float(weights.max())
     return math.fsum(weights.tolist()) - heaviest < LEAST_OTHERS * heaviest
 
 
-def moments_of(pairs: Paired) -> Moments | None:
-    """Compute the moments of a column's differences.
-
-    Return None if there are fewer than two units, or if one unit has nearly all the weight. If the queries were drawn
-    by disagreement, the degrees of freedom are reduced for long tails: each difference is divided by the disagreement
-    of the query's rankings, which makes a few of them large (docs/draw.md).
-    """
-    shares, is_drawn = pairs.units.shares, pairs.scales is not None
-    if len(pairs.units.names) < 2 or (shares is not None and has_dominant_weight(shares)):
-        return None
-    moments = compute_moments(pairs.differences, pairs.shares, pairs.units.members, long_tailed=is_drawn)
-    return moments._replace(widest=pairs.column.widest)
-
-
 def weigh(values: FloatArray, shares: FloatArray | None) -> FloatArray:
     """Multiply values by shares (weights over the mean weight); return the values unchanged if shares is None."""
     return values if shares is None else values * shares
-
-
-def mean_of(pairs: Paired) -> float | None:
-    """Return the (weighted) mean difference over the queries; None without a query."""
-    return mean_difference(weigh(pairs.differences, pairs.shares)) if pairs.query_ids else None
-
-
-def baseline_mean(pairs: Paired) -> float | None:
-    """Return the baseline's (weighted) mean over the queries of a column.
-
-    Return None if it is unknown. If the queries were drawn from a log, the mean is over the log's queries whose results
-    differ: on the other queries the differences are 0, but the baseline's values are not.
-    """
-    if pairs.baseline_values is None or not pairs.query_ids:
-        return None
-    mean = mean_difference(weigh(pairs.baseline_values, pairs.shares))
-    return mean if pairs.scales is None else mean / mean_difference(weigh(pairs.scales, pairs.shares))
-
-
-def centre_units(pairs: Paired, moments: Moments) -> FloatArray:
-    """Return the (u,) residuals of the units: (value - mean) * share.
-
-    All are 0 if the differences do not vary.
-    """
-    if moments.deviation == 0:
-        return np.zeros(len(pairs.units.names))
-    return weigh(pairs.units.values - moments.mean, pairs.units.shares)
 
 
 def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ class Descriptive:
 def describe_differences(pairs: Paired, moments: Moments, level: float = 0.95) -> Descriptive:
     """Compute descriptive statistics of a column of n >= 2 paired differences.
 
-    moments: moments of the differences, from `paired.moments_of`.
+    moments: moments of the differences, from `Paired.moments`.
     level: level of the interval of the relative change, in (0, 1).
     """
     relative, low, high = _relative_change(pairs, moments, level)

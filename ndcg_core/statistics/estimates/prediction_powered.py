@@ -194,7 +194,7 @@ def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | 
         in_proportion = "the proxy differences are in proportion to the careful ones"
         return _record_refusal(sample, f"{in_proportion}: nothing tells how far off they are")
     careful_freedom = moments.freedom - 1
-    if is_known:  # drawn queries, see `paired.moments_of`
+    if is_known:  # drawn queries, see `Paired.moments`
         moments = moments._replace(freedom=freedom_of_long_tails(errors, moments.freedom))
         careful_freedom = freedom_of_long_tails((errors - share * slopes)[is_near], careful_freedom)
     freedom = variance**2 / (careful_variance**2 / careful_freedom + proxy_variance**2 / (least - 1))

@@ -32,7 +32,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     sign_flip_p_values,
     standardise_family,
 )
-from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, count_flippable_units, units_table
+from ndcg_core.statistics.paired import FloatArray, Paired, all_units, units_table
 from ndcg_core.statistics.verdicts.verdict import TESTABLE, HalfWidths, TestResult
 
 EFFORT, OF_DRAWING = 2_000_000_000, 60
@@ -124,9 +124,7 @@ def bootstrap_family(paired: Sequence[Paired], moments: Sequence[Moments], how: 
     order.
     """
     units = all_units(paired)
-    residuals = units_table(
-        paired, [centre_units(pairs, each) for pairs, each in zip(paired, moments, strict=True)], units
-    )
+    residuals = units_table(paired, [pairs.residuals(each) for pairs, each in zip(paired, moments, strict=True)], units)
     shares = _weights_table(paired, units)
     if shares is None and any(len(pairs.units.names) < len(units) for pairs in paired):
         shares = units_table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
@@ -201,7 +199,7 @@ def _widths(moments: Sequence[Moments], alpha: float, quantiles: Sequence[float]
 
 
 def _scaled_residuals(pairs: Paired, moments: Moments) -> FloatArray:
-    values = centre_units(pairs, moments)
+    values = pairs.residuals(moments)
     if moments.deviation == 0:
         return values
     # Where one unit has nearly all the weight, every value is near 0: the test's quantum would take it for 0.
@@ -237,7 +235,7 @@ def false_discovery_family(paired: Sequence[Paired], moments: Sequence[Moments],
     Return one result per column, in order.
     """
     p_values = _own_p_values(paired, np.ones(len(paired)), (), how).tolist()
-    exact = [count_flippable_units(pairs) <= ENUMERABLE for pairs in paired]
+    exact = [pairs.flippable_units <= ENUMERABLE for pairs in paired]
     words = [f"{'exact ' * is_exact}sign-flip, Benjamini-Hochberg" for is_exact in exact]
     return [
         TestResult(p_value, adjusted, procedure, all(exact), reach, factor=adjusted / p_value, resamples=how.resamples)

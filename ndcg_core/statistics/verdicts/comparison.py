@@ -29,15 +29,7 @@ from ndcg_core.statistics.estimates.mean_difference import (
 from ndcg_core.statistics.estimates.power import queries_to_detect
 from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED, guardrails
 from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, adjust_family
-from ndcg_core.statistics.paired import (
-    Column,
-    Paired,
-    baseline_mean,
-    count_flippable_units,
-    mean_of,
-    moments_of,
-    sort_by_query,
-)
+from ndcg_core.statistics.paired import Column, Paired, sort_by_query
 from ndcg_core.statistics.verdicts.record import Clusters, Comparison
 from ndcg_core.statistics.verdicts.verdict import (
     POWER,
@@ -118,19 +110,10 @@ def compare_family(
         raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
     if least_queries < 2:
         raise ValueError(f"least_queries == {least_queries}, must be at least 2")
-    paired = sort_by_query(columns)
-    all_moments = [moments_of(pairs) for pairs in paired]
-    testable = [
-        (at, pairs, moments)
-        for at, (pairs, moments) in enumerate(zip(paired, all_moments, strict=True))
-        if moments is not None and len(pairs.query_ids) >= least_queries
-    ]
-    how = FamilyTest(alpha, seed, resamples, workers, family, exploratory, least_queries, len(testable))
-    tested = adjust_family([pairs for _, pairs, _ in testable], [moments for _, _, moments in testable], how)
-    tests = {at: test for (at, _, _), test in zip(testable, tested, strict=True)}
+    how, rows = _test_family(columns, FamilyTest(alpha, seed, resamples, workers, family, exploratory, least_queries))
     comparisons = []
-    for at, (pairs, moments) in enumerate(zip(paired, all_moments, strict=True)):
-        facts = _make_facts(pairs, moments, tests.get(at), len(testable), how)
+    for pairs, moments, test in rows:
+        facts = _make_facts(pairs, moments, test, how.size, how)
         row = _make_comparison(pairs, facts, conclude(facts), how)
         comparisons.append(replace(row, queries_needed=_more_units(_queries_for_effect(facts, row.conclusion), facts)))
     return comparisons
@@ -187,20 +170,15 @@ def check_guardrails(
     for column in columns:
         if column.smallest_effect is None:
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
-    paired = sort_by_query(columns)
-    all_moments = [moments_of(pairs) for pairs in paired]
-    tested = [pairs for pairs, moments in zip(paired, all_moments, strict=True) if moments is not None]
-    tested_moments = [moments for moments in all_moments if moments is not None]
-    how = FamilyTest(alpha, seed, resamples, workers, family, size=len(tested))
-    harm_of = iter(adjust_family(tested, tested_moments, how))
+    how, rows = _test_family(columns, FamilyTest(alpha, seed, resamples, workers, family))
     comparisons = []
-    for pairs, moments in zip(paired, all_moments, strict=True):
+    for pairs, moments, harm in rows:
         margin = pairs.column.smallest_effect
-        if moments is None or margin is None:
+        if moments is None or harm is None or margin is None:
             facts = _make_facts(pairs, moments, None, 1, how)
             comparisons.append(_make_comparison(pairs, facts, guardrails.guardrail_verdict(facts, None), how))
             continue
-        bound, harm = guardrails.margin_evidence(pairs, moments, margin, alpha), next(harm_of)
+        bound = guardrails.margin_evidence(pairs, moments, margin, alpha)
         name = "Gaffke's bound" if bound.method == guardrails.GAFFKE else "t"
         procedure = f"one-sided {name}, every guardrail must hold"
         test = TestResult(bound.p_value, bound.p_value, procedure, True, harm=harm.p_adjusted)
@@ -223,6 +201,29 @@ def check_guardrails(
     return comparisons
 
 
+def _test_family(
+    columns: Sequence[Column], how: FamilyTest
+) -> tuple[FamilyTest, list[tuple[Paired, Moments | None, TestResult | None]]]:
+    """Test the columns that can be tested as one family, and return a row for each column.
+
+    Return the settings, with the number of tested columns, and the rows (column, moments, result of the test). The
+    moments are None if they cannot be computed; the result is None if the column was not tested.
+    """
+    paired = sort_by_query(columns)
+    moments = [pairs.moments() for pairs in paired]
+    tested = {
+        index: (paired[index], each)
+        for index, each in enumerate(moments)
+        if each is not None and len(paired[index].query_ids) >= how.least_queries
+    }
+    how = how._replace(size=len(tested))
+    results = adjust_family([pairs for pairs, _ in tested.values()], [each for _, each in tested.values()], how)
+    tests = dict(zip(tested, results, strict=True))
+    return how, [
+        (pairs, each, tests.get(index)) for index, (pairs, each) in enumerate(zip(paired, moments, strict=True))
+    ]
+
+
 def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: FamilyTest) -> Comparison:
     """Make the record of a comparison from its facts and its conclusion."""
     column, differences, n, moments, test = pairs.column, pairs.differences, facts.queries, facts.moments, facts.test
@@ -239,7 +240,7 @@ def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: Fa
         wins=wins,
         ties=n - wins - losses,
         losses=losses,
-        difference=moments.mean if moments else mean_of(pairs),
+        difference=moments.mean if moments else pairs.mean,
         low=between.low if between else None,
         high=between.high if between else None,
         p_value=test.p_value if test else None,
@@ -256,7 +257,7 @@ def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: Fa
         exploratory=how.exploratory,
         attribute=column.attribute,
         slice=column.slice,
-        baseline_mean=baseline_mean(pairs),
+        baseline_mean=pairs.baseline_mean,
         smallest_effect=column.smallest_effect,
         simultaneous_low=facts.together.low if facts.together else None,
         simultaneous_high=facts.together.high if facts.together else None,
@@ -287,7 +288,7 @@ def _make_facts(pairs: Paired, moments: Moments | None, test: TestResult | None,
     narrow = _interval(moments, test.reaches.narrow if test else None)
     return Facts(
         queries=len(pairs.query_ids),
-        differing=count_flippable_units(pairs) or int(pairs.differences.any()),
+        differing=pairs.flippable_units or int(pairs.differences.any()),
         moments=moments,
         together=_interval(moments, test.reaches.wide if test else None),
         narrow=narrow,
@@ -344,7 +345,7 @@ def _describe_clusters(pairs: Paired) -> Clusters | None:
     count = len(pairs.units.names)
     sizes = np.ones(count) if pairs.units.members is None else np.bincount(pairs.units.members)
     effective = float(count) if pairs.units.shares is None else effective_number(pairs.units.shares)
-    return Clusters(count, count_flippable_units(pairs), int(sizes.min()), int(sizes.max()), effective)
+    return Clusters(count, pairs.flippable_units, int(sizes.min()), int(sizes.max()), effective)
 
 
 def verdict_notes(facts: Facts, kind: Verdict) -> Iterator[str]:

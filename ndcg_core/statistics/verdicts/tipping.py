@@ -14,7 +14,7 @@ import numpy as np
 from ndcg_core.statistics.distributions import ndtri
 from ndcg_core.statistics.estimates.mean_difference import Moments, half_width, interval_from_half_width
 from ndcg_core.statistics.hypothesis_tests.guardrails import margin_evidence
-from ndcg_core.statistics.paired import Column, FloatArray, moments_of, sort_by_query, weigh
+from ndcg_core.statistics.paired import Column, FloatArray, sort_by_query, weigh
 from ndcg_core.statistics.verdicts.record import Comparison
 from ndcg_core.statistics.verdicts.state import State, state_of
 from ndcg_core.statistics.verdicts.verdict import Verdict, is_within, size_of
@@ -87,7 +87,7 @@ def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
     (pairs,) = sort_by_query([replace(column, differences=differences, baseline_values=None)])
     if not pairs.differences.any() and not variances.any():
         return State.SAME
-    moments = moments_of(pairs)
+    moments = pairs.moments()
     if moments is None:
         return State.OPEN
     order = np.argsort(np.array(column.query_ids, dtype=object), kind="stable")

@@ -16,7 +16,7 @@ import ndcg_ab
 from ndcg_ab.comparing.sampling import WHOLE, describe_log, limit_queries_needed, shares_not_drawn
 from ndcg_ab.results.decisions import measured_state
 from ndcg_core.measures.notation import parse
-from ndcg_core.statistics.paired import Column, moments_of, sort_by_query
+from ndcg_core.statistics.paired import Column, sort_by_query
 from ndcg_core.statistics.verdicts.record import Clusters
 
 NO_DRAW = {"weight": None, "probability": 1.0, "disagreement": 1.0}
@@ -190,7 +190,7 @@ def test_intervals_allow_for_long_tails(world: Any) -> None:
     column = Column("a", "b", "ndcg@5", ids, np.array([0.4, 0.2] + 18 * [0.0]))
     (plain,) = sort_by_query([column])
     (drawn,) = sort_by_query([replace(column, scales=np.ones(20))])
-    of_plain, of_drawn = moments_of(plain), moments_of(drawn)
+    of_plain, of_drawn = plain.moments(), drawn.moments()
     assert of_plain is not None and of_drawn is not None
     assert of_plain.freedom == 19 and of_drawn.freedom < 6 and of_drawn.error == of_plain.error
 

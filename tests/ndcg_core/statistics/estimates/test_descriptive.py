@@ -14,7 +14,7 @@ from ndcg_core.statistics.estimates import descriptive
 from ndcg_core.statistics.estimates.descriptive import CARRIERS, Carrier, Descriptive, describe_differences
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments, t_p_value
 from ndcg_core.statistics.hypothesis_tests.flips import set_ties_to_zero
-from ndcg_core.statistics.paired import moments_of, sort_by_query
+from ndcg_core.statistics.paired import sort_by_query
 from tests.examples import examples
 from tests.ndcg_core.statistics.columns import column
 from tests.references import cases
@@ -24,7 +24,7 @@ whole = st.integers(-9, 9)  # few magnitudes: many ties and zeros
 
 def described(differences: Any, level: float = 0.95, **given: Any) -> Descriptive:
     (pairs,) = sort_by_query([column(differences, **given)])
-    of = moments_of(pairs)
+    of = pairs.moments()
     assert of is not None
     return describe_differences(pairs, of, level)
 

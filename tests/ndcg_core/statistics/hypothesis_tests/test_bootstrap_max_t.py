@@ -11,7 +11,7 @@ from ndcg_core.statistics.estimates.mean_difference import Moments, half_width
 from ndcg_core.statistics.hypothesis_tests import bootstrap_max_t as module
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import BootstrapResult, bootstrap_max_t, draw_counts
 from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, bootstrap_family, sign_flip_family
-from ndcg_core.statistics.paired import Column, moments_of, sort_by_query
+from ndcg_core.statistics.paired import Column, sort_by_query
 from ndcg_core.statistics.verdicts import verdict
 from ndcg_core.statistics.verdicts.comparison import compare_family
 from tests.ndcg_core.statistics.columns import column
@@ -110,7 +110,7 @@ HOW = FamilyTest(alpha=0.05, seed=3, resamples=RESAMPLES, workers=1)
 def bootstrapped(columns: list[Column]) -> tuple[list[Moments], list[verdict.TestResult]]:
     """The columns as a family of the bootstrap alone."""
     paired = sort_by_query(columns)
-    known = [moments for pairs in paired if (moments := moments_of(pairs)) is not None]
+    known = [moments for pairs in paired if (moments := pairs.moments()) is not None]
     return known, bootstrap_family(paired, known, HOW)
 
 
