@@ -11,8 +11,8 @@ import numpy as np
 from simulate import ALPHA, FloatArray, Measurement, Rng, Row, in_processes, rejected, run
 
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
-from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
 from ndcg_core.statistics.hypothesis_tests.flips import sign_flip
+from ndcg_core.statistics.hypothesis_tests.procedures import bootstrap_max_t
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 

@@ -30,7 +30,7 @@ RECORDS: Names = {
     "ndcg_ab.studies.judgments": "ComparedJudgments, Agreement, Cell, OrderAgreement, SystemMeans, VerdictPair",
     "ndcg_ab.studies.explain": "SystemExplanation",
     "ndcg_core.statistics.verdicts.record": "Clusters, ProxyCorrected, Unjudged, Labels",
-    "ndcg_core.statistics.verdicts.state": "State",
+    "ndcg_core.statistics.verdicts.verdict": "State",
 }
 EXTENSIONS: Names = {
     "ndcg_ab.trackers": "Tracker, Published",

@@ -32,7 +32,7 @@ class ShownInNotebook:
     """A mixin that makes a notebook display an object as the text that `print` writes."""
 
     def _repr_html_(self) -> str:
-        from ndcg_ab.report.notebook import wrap_preformatted
+        from ndcg_ab.report.terminal.grid import wrap_preformatted
 
         return wrap_preformatted(str(self))
 

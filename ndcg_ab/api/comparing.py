@@ -340,7 +340,7 @@ class ExplainResult(ShownInNotebook):
         return f"<ExplainResult: query {self.query!r}, {names}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import format_printed
+        from ndcg_ab.report.terminal.grid import format_printed
         from ndcg_ab.report.terminal.studies import print_explained
 
         return format_printed(print_explained, self.systems, self.query)

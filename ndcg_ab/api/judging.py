@@ -338,7 +338,7 @@ class JudgmentsResult(ShownInNotebook):
         return f"<JudgmentsResult: {self.compared.agreement.pairs} pairs judged in both>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import format_printed
+        from ndcg_ab.report.terminal.grid import format_printed
         from ndcg_ab.report.terminal.labels import print_judgments
 
         return format_printed(print_judgments, self.compared)

@@ -47,7 +47,7 @@ class PowerResult(arguments.ShownInNotebook):
         return f"<PowerResult: {self.plans[0].name}{more}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import format_printed
+        from ndcg_ab.report.terminal.grid import format_printed
         from ndcg_ab.report.terminal.studies import print_plans
 
         return format_printed(print_plans, self.plans, self.settings)

@@ -298,13 +298,13 @@ class CompareResult:
         return f"<CompareResult: {first.candidate} against {first.baseline}, {first.metric}: {first.conclusion}{more}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import format_printed
+        from ndcg_ab.report.terminal.grid import format_printed
         from ndcg_ab.report.terminal.screen import print_answer_and_gates
 
         return format_printed(print_answer_and_gates, self._outcome)
 
     def _repr_html_(self) -> str:
-        from ndcg_ab.report.notebook import format_outcome_html
+        from ndcg_ab.report.page.render import format_outcome_html
 
         return format_outcome_html(self._outcome)
 

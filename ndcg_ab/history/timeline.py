@@ -19,8 +19,7 @@ from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.measures.external_metric import match_metric
 from ndcg_core.statistics.over_time import CAUSES
-from ndcg_core.statistics.verdicts.state import State
-from ndcg_core.statistics.verdicts.verdict import Size, Verdict
+from ndcg_core.statistics.verdicts.verdict import Size, State, Verdict
 
 
 @dataclass

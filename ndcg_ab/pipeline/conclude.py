@@ -25,9 +25,8 @@ from ndcg_ab.comparing.families import (
 from ndcg_ab.comparing.sampling import Sampling, add_drawn_findings, limit_queries_needed, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
-from ndcg_ab.labels.judged_shares import add_judged_shares, check_judged_shares
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
-from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
+from ndcg_ab.labels.unjudged import add_judged_shares, add_unjudged, check_completeness, check_judged_shares
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.ledger import ANSWERED, CLICKS, DRAWN, JUDGMENTS, RANKING, SCORED, LedgerRow, make_row, scored_rows

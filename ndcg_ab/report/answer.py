@@ -21,18 +21,7 @@ from ndcg_ab.report.doubts import (
 from ndcg_ab.report.sections import format_judges_line, leading_costs
 from ndcg_ab.report.words import order_candidates, query_kind
 from ndcg_ab.results.cost_records import CostDifference
-from ndcg_ab.results.decisions import (
-    GUARDRAILS_GATE,
-    JUDGED,
-    NO_DROP,
-    NO_REGRESSION,
-    NOT_WORSE,
-    SLICE_REGRESSION,
-    UNANSWERED,
-    Choice,
-    can_be_reversed,
-)
-from ndcg_ab.results.ledger import SCORED_GATE
+from ndcg_ab.results.decisions import FAILURES, NO_REGRESSION, Choice, can_be_reversed
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SECONDARY
@@ -248,16 +237,6 @@ def metric_to_judge(outcome: Outcome) -> list[str]:
 
 BEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.position)
 NAMED = 2  # candidates that one decision names; more are counted
-FAILURES = {  # a gate -> what a system did for which it fails
-    NO_REGRESSION: "regressed",
-    GUARDRAILS_GATE: "fails a guardrail",
-    NOT_WORSE: "has a loss that is not ruled out",
-    NO_DROP: "dropped",
-    JUDGED: "is too little judged",
-    SCORED_GATE: "has too few scored queries",
-    SLICE_REGRESSION: "regressed on a slice",
-    UNANSWERED: "leaves too many queries unanswered",
-}
 
 
 def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[str]]]:

@@ -11,11 +11,11 @@ from enum import StrEnum
 from typing import NamedTuple, assert_never
 
 from ndcg_ab.results.cost_records import CostDifference
+from ndcg_ab.results.ledger import SCORED_GATE
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.state import State, state_of
-from ndcg_core.statistics.verdicts.verdict import Size, Tone, Verdict
+from ndcg_core.statistics.verdicts.verdict import Size, State, Tone, Verdict, state_of
 
 # Names of gates whose failures are verdicts of the candidate, and told as such.
 NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE = "no regression", "guardrails", "not worse"
@@ -23,6 +23,16 @@ SLICE_REGRESSION, UNANSWERED = "slice regression", "unanswered"
 JUDGED = "judged"  # the gate that asks for more judgments, and for nothing else
 NO_DROP = "no drop"  # the gate on a system's own ranking: if the baseline's dropped, that is no failure of a candidate
 TOLD_BY_VERDICTS = (NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE)
+FAILURES = {  # a gate -> what a system did for which it fails
+    NO_REGRESSION: "regressed",
+    GUARDRAILS_GATE: "fails a guardrail",
+    NOT_WORSE: "has a loss that is not ruled out",
+    NO_DROP: "dropped",
+    JUDGED: "is too little judged",
+    SCORED_GATE: "has too few scored queries",
+    SLICE_REGRESSION: "regressed on a slice",
+    UNANSWERED: "leaves too many queries unanswered",
+}
 NAMED = 2  # comparisons that a reason names; more are counted
 
 

@@ -27,8 +27,7 @@ from ndcg_core import parse, score_query
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, PLAIN_MEANINGS
 from ndcg_core.measures.ranges import Range, value_range
 from ndcg_core.measures.registry import MEASURES, Divisor, Measure, Quotient, RankedGains, cumulated
-from ndcg_core.statistics.verdicts.state import State
-from ndcg_core.statistics.verdicts.verdict import Tone
+from ndcg_core.statistics.verdicts.verdict import State, Tone
 from tests.laboratory import in_order, outcome_of
 from tests.paths import ROOT
 from tests.printing import print_to_text

@@ -28,9 +28,11 @@ from ndcg_ab.report.terminal.reference import read_terms
 from ndcg_ab.report.words import deciding_interval, format_confidence_level, format_verdict
 from ndcg_ab.results import numbers, wording
 from ndcg_ab.results.codec import decode
+from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS, MAIN, PAIRS
 from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Tone
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -245,3 +247,24 @@ def query_address(query_id: str, candidate: str) -> str:
 def card_colour(row: Comparison) -> str:
     """Return the colour class of a difference on a candidate's card: that of the verdict, empty for a guardrail."""
     return "" if row.family == GUARDRAILS else verdict_colour(row.conclusion)
+
+
+COLOURS = {"improved": "#2f81d6", "regressed": "#d0611f", "other": "#808890"}  # told from white and from black
+TONES = {
+    Tone.GOOD: COLOURS["improved"],
+    Tone.BAD: COLOURS["regressed"],
+    Tone.OPEN: "#a87900",
+    Tone.DIM: COLOURS["other"],
+    Tone.PLAIN: COLOURS["other"],
+}
+CHOICE_COLOURS = {choice: TONES[choice.traits.tone] for choice in Choice}
+
+
+def format_outcome_html(outcome: Outcome) -> str:
+    """Return decisions, tables with drawn intervals, and findings as HTML for a notebook.
+
+    The HTML has no style sheet and no script, and takes its colours from the surrounding text, so that it is readable on
+    white and on black.
+    """
+    template = template_environment().get_template("notebook.html")
+    return template.render(colours=COLOURS, choice_colours=CHOICE_COLOURS, **template_functions(outcome))

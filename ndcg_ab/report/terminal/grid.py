@@ -1,14 +1,17 @@
 """Lay out tables that fit the terminal without breaking or dropping a number or a verdict.
 
 If a table is too wide, its names are shortened; then it is split into several tables with equal names on the left; if
-even these do not fit, each row becomes a block of lines. `draw_picture` makes an SVG of printed output.
+even these do not fit, each row becomes a block of lines. `draw_picture` makes an SVG of printed output, and
+`format_printed` a text.
 """
 
 import io
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD
@@ -20,6 +23,7 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME, TerminalTheme
 from rich.text import Text
 
 from ndcg_ab.config.secrets.redaction import remove_known_secrets
+from ndcg_ab.visible import printable_width, visible_record
 from ndcg_core.statistics.verdicts.verdict import Tone
 
 VERDICT_WIDTH = 32  # columns that a verdict needs to be read
@@ -236,3 +240,20 @@ def draw_picture(
     console.width = max((cell_len(line) for line in console.export_text(clear=False).splitlines()), default=1)
     picture = console.export_svg(title="ndcg-ab", theme=theme, unique_id="ndcg-ab")
     return re.sub(r"\s*@font-face \{.*?\}", "", picture, flags=re.DOTALL)
+
+
+NO_TERMINAL = 200  # columns where there is no terminal, as for the commands
+
+
+def wrap_preformatted(text: str) -> str:
+    return f'<pre style="line-height: 1.25; overflow-x: auto; white-space: pre">{escape(text)}</pre>'
+
+
+def format_printed(printer: Callable[..., None], *things: object) -> str:
+    """Return the text that `printer` prints for `things`, without colours, at the width of the terminal."""
+    page = io.StringIO()
+    width = printable_width(shutil.get_terminal_size((NO_TERMINAL, 24)).columns)
+    plain: dict[str, Any] = {"color_system": None, "force_jupyter": False, "force_terminal": False}
+    console = Console(file=page, width=width, highlight=False, emoji=False, **plain)
+    printer(console, *map(visible_record, things))
+    return page.getvalue().rstrip()

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from ndcg_core.statistics.estimates.descriptive import Descriptive
-from ndcg_core.statistics.verdicts.state import State
-from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict, format_distinct_effect, unit_names
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, State, Verdict, format_distinct_effect, unit_names
 
 _WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Verdict.WORSE)
 

@@ -16,8 +16,7 @@ from ndcg_core.statistics.estimates.mean_difference import Moments, half_width, 
 from ndcg_core.statistics.hypothesis_tests.guardrails import margin_evidence
 from ndcg_core.statistics.paired import Column, FloatArray, sort_by_query, weigh
 from ndcg_core.statistics.verdicts.record import Comparison
-from ndcg_core.statistics.verdicts.state import State, state_of
-from ndcg_core.statistics.verdicts.verdict import Verdict, is_within, size_of
+from ndcg_core.statistics.verdicts.verdict import State, Verdict, is_within, size_of, state_of
 
 FACTORS = (1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0)
 CANDIDATE, BASELINE = -1, 1  # the system that a factor is adverse to

@@ -6,9 +6,8 @@ from itertools import starmap
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.scoring.counted_ranks import RESULT
 from ndcg_ab.scoring.loading import list_rows
-from ndcg_ab.scoring.parity import keep_reachable
+from ndcg_ab.scoring.parity import RESULT, keep_reachable
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
 

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 import ndcg_ab
-from ndcg_ab.labels.judged_shares import check_judged_shares
+from ndcg_ab.labels.unjudged import check_judged_shares
 from ndcg_ab.report.markdown import format_comment, format_note
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.record import Labels, Unjudged
-from ndcg_core.statistics.verdicts.state import State
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import State, Verdict
 from tests.laboratory import Judgments, Ranking, in_order, outcome_of, plant_fault
 from tests.printing import print_to_text
 

@@ -14,7 +14,7 @@ from ndcg_ab.labels.unjudged import read_ranked_results
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.measures.score import Result
 from ndcg_core.statistics.verdicts.record import Unjudged
-from ndcg_core.statistics.verdicts.state import State
+from ndcg_core.statistics.verdicts.verdict import State
 from tests.laboratory import evaluation_of, fill
 from tests.repeated import mostly_soaked
 

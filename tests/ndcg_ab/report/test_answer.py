@@ -10,16 +10,15 @@ import pytest
 
 from ndcg_ab.report.answer import Candidate, format_reasons, make_answer, metric_to_judge
 from ndcg_ab.report.markdown import comparison_table, format_comment, format_note
-from ndcg_ab.report.notebook import format_outcome_html, format_printed
 from ndcg_ab.report.page.data import PageData
-from ndcg_ab.report.page.render import render_page
+from ndcg_ab.report.page.render import format_outcome_html, render_page
+from ndcg_ab.report.terminal.grid import format_printed
 from ndcg_ab.report.terminal.screen import print_answer_and_gates, short_number
 from ndcg_ab.report.words import comparison_mark, deciding_interval, open_labels_mark
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_core.statistics.verdicts.record import Unjudged
-from ndcg_core.statistics.verdicts.state import State
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import State, Verdict
 from tests.examples import examples
 from tests.ndcg_ab.report.terminal.test_screen import TURNED, few, outcome, printed, random_comparison
 

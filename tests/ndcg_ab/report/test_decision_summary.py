@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from ndcg_ab.config.model.settings import Gate
-from ndcg_ab.report.answer import FAILURES, format_decisions, format_headline, format_reasons
+from ndcg_ab.report.answer import format_decisions, format_headline, format_reasons
 from ndcg_ab.report.markdown import comparison_table, format_comment, format_note
-from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.decisions import FAILURES, Choice
 from ndcg_ab.results.outcome import GateResult, Outcome
 from tests.laboratory import in_order, outcome_of
 

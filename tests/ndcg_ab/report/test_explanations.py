@@ -11,8 +11,7 @@ from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, PLAIN_MEANINGS
 from ndcg_core.statistics.verdicts.comparison import Clusters, Comparison
 from ndcg_core.statistics.verdicts.record import Unjudged
-from ndcg_core.statistics.verdicts.state import State, state_of
-from ndcg_core.statistics.verdicts.verdict import Size, Verdict
+from ndcg_core.statistics.verdicts.verdict import Size, State, Verdict, state_of
 from tests.laboratory import in_order, outcome_of
 
 QUERIES = [f"q{number:02d}" for number in range(30)]

@@ -18,11 +18,10 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline.stages import evaluate
-from ndcg_ab.report.notebook import format_outcome_html
 from ndcg_ab.report.page import data as page_data
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.data import PageData, gather_page_data, largest_moves, query_indices_by_difference
-from ndcg_ab.report.page.render import card_colour, query_address, write_page
+from ndcg_ab.report.page.render import card_colour, format_outcome_html, query_address, write_page
 from ndcg_ab.report.words import (
     comparison_mark,
     describe_metric_role,

@@ -14,8 +14,7 @@ from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.verdicts.record import Clusters, Labels, ProxyCorrected, Unjudged
-from ndcg_core.statistics.verdicts.state import State
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import State, Verdict
 
 (PLAIN,) = compare_family(
     [Column("old", "new", "ndcg@10", tuple(f"q{number}" for number in range(12)), [0.25, 0.5] * 6)], family=PRIMARY

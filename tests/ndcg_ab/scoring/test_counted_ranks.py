@@ -15,8 +15,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.pipeline.stages import score_systems
 from ndcg_ab.scoring import parity
-from ndcg_ab.scoring.counted_ranks import RESULT, count_long_answers
-from ndcg_ab.scoring.parity import read_results, recompute_sample
+from ndcg_ab.scoring.parity import RESULT, count_long_answers, read_results, recompute_sample
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, rank_results, score_query

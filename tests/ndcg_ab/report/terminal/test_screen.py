@@ -17,8 +17,7 @@ from ndcg_ab.report.words import comparison_mark, deciding_interval
 from ndcg_ab.results.decisions import can_be_reversed
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome
 from ndcg_core.statistics.verdicts.record import Comparison, Unjudged
-from ndcg_core.statistics.verdicts.state import State, state_of
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import State, Verdict, state_of
 from tests.ceilings import CEILINGS
 from tests.examples import examples
 from tests.laboratory import Ranking, in_order, outcome_of

@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 from ndcg_core.statistics.estimates.mean_difference import Moments, half_width
-from ndcg_core.statistics.hypothesis_tests import bootstrap_max_t as module
-from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import BootstrapResult, bootstrap_max_t, draw_counts
-from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, bootstrap_family, sign_flip_family
+from ndcg_core.statistics.hypothesis_tests import procedures as module
+from ndcg_core.statistics.hypothesis_tests.procedures import (
+    BootstrapResult,
+    FamilyTest,
+    bootstrap_family,
+    bootstrap_max_t,
+    draw_counts,
+    sign_flip_family,
+)
 from ndcg_core.statistics.paired import Column, sort_by_query
 from ndcg_core.statistics.verdicts import verdict
 from ndcg_core.statistics.verdicts.comparison import compare_family

@@ -7,9 +7,8 @@ import pytest
 
 from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import check_guardrails, compare_family
-from ndcg_core.statistics.verdicts.state import State, state_of
 from ndcg_core.statistics.verdicts.tipping import BASELINE, CANDIDATE, FACTORS, Assumed, find_tipping, state_under
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import State, Verdict, state_of
 
 QUERIES = tuple(f"q{number:03d}" for number in range(60))
 NOISE = np.random.default_rng(4).normal(0, 0.1, len(QUERIES))

@@ -8,8 +8,7 @@ import pytest
 
 from ndcg_core.statistics.estimates.power import queries_needed
 from ndcg_core.statistics.verdicts.comparison import compare_family
-from ndcg_core.statistics.verdicts.state import state_of
-from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict, state_of
 from tests.ndcg_core.statistics.columns import around_mean, column, compare, guard
 
 # ---- section 6: the first verdict that matches
