@@ -263,8 +263,8 @@ CHOICE_COLOURS = {choice: TONES[choice.traits.tone] for choice in Choice}
 def format_outcome_html(outcome: Outcome) -> str:
     """Return decisions, tables with drawn intervals, and findings as HTML for a notebook.
 
-    The HTML has no style sheet and no script, and takes its colours from the surrounding text, so that it is readable on
-    white and on black.
+    The HTML has no style sheet and no script, and takes its colours from the surrounding text, so that it is readable
+    on white and on black.
     """
     template = template_environment().get_template("notebook.html")
     return template.render(colours=COLOURS, choice_colours=CHOICE_COLOURS, **template_functions(outcome))
