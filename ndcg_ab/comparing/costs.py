@@ -26,14 +26,8 @@ from ndcg_ab.results.cost_records import AT_LEAST, AT_MOST, CostDifference, Cost
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.parity import refuse_disagreement
 from ndcg_core.statistics.averages import mean, quantile, weighted_mean
-from ndcg_core.statistics.estimates.cost_quantiles import (
-    Sample,
-    Tails,
-    draw_quantile_bounds,
-    interval_from_draws,
-    least_queries,
-    mean_interval,
-)
+from ndcg_core.statistics.estimates import cost_quantiles
+from ndcg_core.statistics.estimates.cost_quantiles import Sample, Tails
 from ndcg_core.statistics.estimates.mean_difference import Interval
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
@@ -127,9 +121,11 @@ class Estimates:
         self.columns = {each.statistic: shares.index(each.share) for each in statistics if each.share is not None}
         settings = evaluation.statistics
         about = {"draws": settings.resamples, "seed": settings.seed}
-        self.low, self.high = draw_quantile_bounds(cost.values, shares, sample=cost.sample, **about)
+        self.low, self.high = cost_quantiles.draw_quantile_bounds(cost.values, shares, sample=cost.sample, **about)
         if cost.failed.any():  # the same draws again
-            self.high = draw_quantile_bounds(cost.values_or_infinity, shares, sample=cost.sample, **about)[1]
+            self.high = cost_quantiles.draw_quantile_bounds(
+                cost.values_or_infinity, shares, sample=cost.sample, **about
+            )[1]
 
     def count_failed(self, system: int) -> int:
         return int(self.cost.failed[:, system].sum())
@@ -157,14 +153,14 @@ class Estimates:
         """
         if self.statistics[which].share is None:
             values = self.cost.values[:, system] - (0.0 if base is None else self.cost.values[:, base])
-            ends = mean_interval(values, tails, self.cost.sample)
+            ends = cost_quantiles.mean_interval(values, tails, self.cost.sample)
             low = -math.inf if base is not None and self.count_failed(base) else ends.low
             return Interval(low, math.inf if self.count_failed(system) else ends.high)
         column = self.columns[self.statistics[which].statistic]
         low_draws, high_draws = self.low[:, system, column], self.high[:, system, column]
         if base is not None:
             low_draws, high_draws = low_draws - self.high[:, base, column], high_draws - self.low[:, base, column]
-        return interval_from_draws(low_draws, high_draws, tails)
+        return cost_quantiles.interval_from_draws(low_draws, high_draws, tails)
 
 
 def make_cost_difference(
@@ -213,7 +209,7 @@ def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tail
     fall as 1 / sqrt(number). The result is None if the number is not above the present one or above a million, if the
     estimate equals the margin, if the lower bound is missing, or if failed requests leave the guardrail open.
     """
-    least = 2 if statistic.share is None else least_queries(statistic.share, tails.high)
+    least = 2 if statistic.share is None else cost_quantiles.least_queries(statistic.share, tails.high)
     if row.has_unknown_upper_bound and (row.bound == AT_LEAST or least <= row.queries):
         return None
     if row.high is None or row.difference is None or row.margin is None:

@@ -7,16 +7,8 @@ from typing import Any
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
+from ndcg_ab.results import decisions
 from ndcg_ab.results.cost_records import CostDifference
-from ndcg_ab.results.decisions import (
-    GUARDRAILS_GATE,
-    JUDGED,
-    NO_REGRESSION,
-    NOT_WORSE,
-    SLICE_REGRESSION,
-    UNANSWERED,
-    measured_state,
-)
 from ndcg_ab.results.ledger import SCORED_GATE, scored_queries_text, scored_rows
 from ndcg_ab.results.numbers import format_percent_below, signed
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
@@ -105,20 +97,22 @@ def mark_unscored(outcome: Outcome) -> Outcome:
 def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
     """Yield a result for each condition of a gate; a comparison without queries never passes."""
     if gate.no_regression:
-        worse = [row for row in primary_rows(outcome) if measured_state(row).is_harm or not row.queries]
+        worse = [row for row in primary_rows(outcome) if decisions.measured_state(row).is_harm or not row.queries]
         if not outcome.comparisons and gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
-            yield GateResult(NO_REGRESSION, False, NOBODY)
+            yield GateResult(decisions.NO_REGRESSION, False, NOBODY)
         else:
             small = [row for row in primary_rows(outcome) if row.conclusion is Verdict.REGRESSED and row not in worse]
             passed = "no candidate regressed on a primary metric"
             if small:
                 passed = f"no regression that the gate forbids; {'; '.join(map(failure_text, small))}"
-            yield make_result(NO_REGRESSION, list(map(failure_text, worse)), passed, [row.candidate for row in worse])
+            yield make_result(
+                decisions.NO_REGRESSION, list(map(failure_text, worse)), passed, [row.candidate for row in worse]
+            )
     costs = outcome.costs.guarded if outcome.costs else []
     if gate.guardrails and (costs or any(row.family == GUARDRAILS for row in outcome.comparisons)):
-        yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof, costs)
+        yield margin_gate(decisions.GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof, costs)
     if gate.not_worse:
-        yield margin_gate(NOT_WORSE, outcome, GATE, gate.proof)
+        yield margin_gate(decisions.NOT_WORSE, outcome, GATE, gate.proof)
     if gate.judged is not None:
         primary = {row.metric for row in primary_rows(outcome)} or {row.metric for row in outcome.systems}
         yield judged_gate(gate.judged, [row for row in outcome.systems if row.metric in primary])
@@ -136,14 +130,14 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         passed = f"no slice regressed by more than {limit:g}"
         if outcome.comparisons and not any(row.queries for row in outcome.comparisons if row.attribute is not None):
             messages = ["there is no slice to compare"]
-        yield make_result(SLICE_REGRESSION, messages, passed, [row.candidate for row in worse])
+        yield make_result(decisions.SLICE_REGRESSION, messages, passed, [row.candidate for row in worse])
     if gate.unanswered is not None:
         counts = [(row.system_id, row.unanswered or 0) for row in outcome.systems]
         unanswered = {name: count for name, count in counts if count > gate.unanswered}
         most = f"at most {gate.unanswered} may be"
         texts = [f"{name} left {queries_text(count)} unanswered, {most}" for name, count in unanswered.items()]
         passed = f"no system leaves more than {gate.unanswered} queries unanswered"
-        yield make_result(UNANSWERED, texts, passed, list(unanswered))
+        yield make_result(decisions.UNANSWERED, texts, passed, list(unanswered))
 
 
 def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
@@ -157,13 +151,15 @@ def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
         if row.judged is not None and row.judged < limit:
             rows.setdefault(row.system_id, row)
     if all(row.judged is None for row in summaries):
-        return GateResult(JUDGED, False, "no system has a result whose judgment is looked at")
+        return GateResult(decisions.JUDGED, False, "no system has a result whose judgment is looked at")
     needed = f"{100 * limit:g} % must be"
     messages = []
     for name, row in rows.items():
         share = format_percent_below(row.judged or 0.0, limit)
         messages.append(f"{name}: {share} judged on {row.metric}, {needed}")
-    return make_result(JUDGED, messages, f"at least {100 * limit:g} % of every system's results are judged", list(rows))
+    return make_result(
+        decisions.JUDGED, messages, f"at least {100 * limit:g} % of every system's results are judged", list(rows)
+    )
 
 
 def margin_gate(

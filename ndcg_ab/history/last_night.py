@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as papq
 
+from ndcg_ab.comparing import since_last
 from ndcg_ab.comparing.families import (
-    NOTHING,
     PairedValues,
     compare_columns,
     make_column,
@@ -18,17 +18,7 @@ from ndcg_ab.comparing.families import (
     value_groups,
 )
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
-from ndcg_ab.comparing.since_last import (
-    JUDGMENTS,
-    NEW_SYSTEM,
-    QUERIES,
-    RANKING,
-    SAME_RANKING,
-    SINCE_LAST,
-    LostQuery,
-    SinceLast,
-    SystemSince,
-)
+from ndcg_ab.comparing.since_last import LostQuery, SinceLast, SystemSince
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import GrowingDatabase
@@ -159,9 +149,11 @@ def changed_inputs(
     """
     system_pairs = [pair for (name, _), pair in pairs.items() if name == system_id]
     if all(pair is None for pair in system_pairs):
-        return SystemSince(system_id, (NEW_SYSTEM,))
-    changed = [RANKING] * (system_digests(current, system_id) != system_digests(earlier, system_id))
-    changed += [kind for kind in (JUDGMENTS, QUERIES) if digests(current, kind) != digests(earlier, kind)]
+        return SystemSince(system_id, (since_last.NEW_SYSTEM,))
+    changed = [since_last.RANKING] * (system_digests(current, system_id) != system_digests(earlier, system_id))
+    changed += [
+        kind for kind in (since_last.JUDGMENTS, since_last.QUERIES) if digests(current, kind) != digests(earlier, kind)
+    ]
     if not changed and any(abs(pair.differences).max(initial=0.0) > TIE for pair in system_pairs if pair is not None):
         changed = ["configuration or program"]
     return SystemSince(system_id, tuple(changed))
@@ -185,7 +177,7 @@ def compare_under_current_judgments(
     old_rankings: (metric_hash, system_id) -> values of the earlier rankings under the current judgments.
     reasons: system_id -> why the values of its earlier ranking are unknown, or None.
     """
-    mixed = [each.system_id for each in systems if {RANKING, JUDGMENTS} <= set(each.changed)]
+    mixed = [each.system_id for each in systems if {since_last.RANKING, since_last.JUDGMENTS} <= set(each.changed)]
     own = {
         (name, metric.name): pair_differences(later.get((metric.hash, name)), old_rankings.get((metric.hash, name)))
         for name in mixed
@@ -224,16 +216,20 @@ def compare_changed(
     """
 
     def columns(*, has_new_ranking: bool) -> list[Column]:
-        chosen = [each.system_id for each in systems if each.changed and (RANKING in each.changed) == has_new_ranking]
+        chosen = [
+            each.system_id
+            for each in systems
+            if each.changed and (since_last.RANKING in each.changed) == has_new_ranking
+        ]
         return [
             replace(make_column(evaluation, name, metric, pair, sampling, baseline=name), smallest_effect=effect)
             for metric, effect in ((name, evaluation.smallest_effect(name)) for name in evaluation.metrics)
             for name in chosen
-            if (pair := pairs.get((name, metric), NOTHING)) is not None and pair.query_ids
+            if (pair := pairs.get((name, metric))) is not None and pair.query_ids
         ]
 
-    return compare_columns(columns(has_new_ranking=True), evaluation, SINCE_LAST) + compare_columns(
-        columns(has_new_ranking=False), evaluation, SAME_RANKING, exploratory=True
+    return compare_columns(columns(has_new_ranking=True), evaluation, since_last.SINCE_LAST) + compare_columns(
+        columns(has_new_ranking=False), evaluation, since_last.SAME_RANKING, exploratory=True
     )
 
 
@@ -244,7 +240,7 @@ def find_lost_queries(
 
     pairs: (system_id, metric) -> per-query differences from the earlier evaluation, or None.
     """
-    changed_systems = [system.system_id for system in systems if RANKING in system.changed]
+    changed_systems = [system.system_id for system in systems if since_last.RANKING in system.changed]
     lost = []
     for (system_id, metric), pair in pairs.items():
         if pair is None or system_id not in changed_systems:

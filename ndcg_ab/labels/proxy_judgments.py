@@ -22,12 +22,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import PRIMARY, queries_text
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import Pulled
-from ndcg_core.statistics.estimates.prediction_powered import (
-    Balance,
-    check_balance,
-    correct_difference,
-    correct_drawn,
-)
+from ndcg_core.statistics.estimates import prediction_powered
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
@@ -192,11 +187,11 @@ def add_proxy_corrections(
             kept = [index for index, query_id in enumerate(own.query_ids) if query_id in judged]
             ids, differences = tuple(own.query_ids[index] for index in kept), np.asarray(own.differences)[kept]
             own = replace(own, query_ids=ids, differences=differences, baseline_values=None)
-            corrected = correct_difference(own, proxy[key], judged, row.alpha)
+            corrected = prediction_powered.correct_difference(own, proxy[key], judged, row.alpha)
             return corrected and replace(corrected, seen_queries=seen_count)
         known = dict(zip(proxy[key].query_ids, np.asarray(proxy[key].differences).tolist(), strict=True))
         drawn = np.array([known[query_id] for query_id in careful[key].query_ids], dtype=np.float64)
-        return correct_drawn(careful[key], drawn, log.mean_over_log(known), len(by_proxy), row.alpha)
+        return prediction_powered.correct_drawn(careful[key], drawn, log.mean_over_log(known), len(by_proxy), row.alpha)
 
     corrected_rows = [
         replace(row, cheap=correct(row)) if row.family == PRIMARY and (row.metric, row.candidate) in proxy else row
@@ -213,12 +208,12 @@ def check_randomness(proxy: ProxyColumns, judged: frozenset[str]) -> list[Findin
     proxy: at least one column.
     judged: ids of the carefully judged queries.
     """
-    tested: dict[tuple[str, str], Balance] = {}
+    tested: dict[tuple[str, str], prediction_powered.Balance] = {}
     for (metric, candidate), column in proxy.items():
-        tested[metric, f"the difference of {candidate}"] = check_balance(column, judged)
+        tested[metric, f"the difference of {candidate}"] = prediction_powered.check_balance(column, judged)
         if (metric, "the baseline's mean") not in tested and column.baseline_values is not None:
             values = replace(column, differences=column.baseline_values)
-            tested[metric, "the baseline's mean"] = check_balance(values, judged)
+            tested[metric, "the baseline's mean"] = prediction_powered.check_balance(values, judged)
     (metric, noun), worst = min(tested.items(), key=lambda item: item[1].p_value)
     if worst.p_value * len(tested) > SURE:
         return []

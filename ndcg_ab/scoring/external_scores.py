@@ -14,7 +14,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
-from ndcg_ab.scoring.metric_tables import SCHEMAS, metric_row
+from ndcg_ab.scoring.metric_tables import SCHEMAS, append_rows, metric_row
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.external_scores import KEY, repeated_keys
 from ndcg_core.measures.external_metric import ExternalMetric
@@ -178,29 +178,24 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     engine.put("pulled_intended", queries.intended_table())
     engine.put("pulled_metric", metric_table(metrics))
     engine.set_defaults(baseline=evaluation.baseline_name)
-    rows: dict[str, list[object]] = {name: [] for name in QUERY_SCORE.names}
-    scored: dict[str, set[str]] = {}
     by_id = {row["query_id"]: row for row in queries.text_table().to_pylist()}
     drawn_ids = drawn_query_ids(by_id)
-    for metric in metrics:
-        for system in systems:
-            for query_id, value in values.get((system, metric.source_name), {}).items():
-                if drawn_ids is not None and query_id not in drawn_ids:
-                    continue
-                signed = 0.0 - value if metric.is_negated else value
-                for name, cell in zip(rows, (system, query_id, metric.hash, signed, True), strict=True):
-                    rows[name].append(cell)
-                scored.setdefault(metric.hash, set()).add(query_id)
-    pairs = [(metric, query_id, True) for metric, found in scored.items() for query_id in sorted(found)]
-    columns = zip(*pairs, strict=True) if pairs else ((), (), ())
+    rows = [
+        (system, query_id, metric.hash, 0.0 - value if metric.is_negated else value, True)
+        for metric in metrics
+        for system in systems
+        for query_id, value in values.get((system, metric.source_name), {}).items()
+        if drawn_ids is None or query_id in drawn_ids
+    ]
+    scored = sorted({(metric_id, query_id, True) for _, query_id, metric_id, *_ in rows})
     # In the order of the SQL files: what is given makes again what reads it.
-    engine.put_computed("query", query_table(sorted(set().union(*scored.values())), by_id))
-    engine.put_computed("scored_query", pa.table(list(map(list, columns)), schema=SCORED_QUERY))
-    engine.put_computed("query_score", pa.table(rows, schema=QUERY_SCORE))
+    engine.put_computed("query", query_table(sorted({query_id for _, query_id, *_ in rows}), by_id))
+    engine.put_computed("scored_query", append_rows(SCORED_QUERY.empty_table(), scored))
+    engine.put_computed("query_score", append_rows(QUERY_SCORE.empty_table(), rows))
     engine.put_computed("coverage", COVERAGE.empty_table())
     engine.build("system_summary", "paired_difference")
     return [
-        Finding("scores_given", "note", GIVEN, len(rows["value"])),
+        Finding("scores_given", "note", GIVEN, len(rows)),
         *check_negated(metrics),
         *check_shared(evaluation, metrics, values),
         *check_means(systems, metrics, values, means),

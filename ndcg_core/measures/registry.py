@@ -462,29 +462,22 @@ IDEALS = _index_by_name(
     ]
 )
 """Name of an ideal ranking -> its entry."""
+sum_measure = partial(Measure, is_additive=True, is_bounded=True)
+"""Make a measure with values in [0, 1] that is a sum over ranks, up to a divisor."""
 recall_measure = partial(Measure, quotient=recall, divisor=Divisor.IDEAL, is_bounded=True, ideal="global")
 """Make a measure whose sum over the ranks of a ranking is divided by the number of all relevant documents."""
 MEASURES = _index_by_name(
     [
-        Measure(
-            "ndcg",
-            normalised,
-            Divisor.IDEAL,
-            is_additive=True,
-            is_bounded=True,
-            gain=CHOSEN,
-            discount=CHOSEN,
-            ideal=CHOSEN,
-        ),
+        sum_measure("ndcg", normalised, Divisor.IDEAL, gain=CHOSEN, discount=CHOSEN, ideal=CHOSEN),
         Measure("dcg", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=False, gain=CHOSEN, discount=CHOSEN),
         Measure("cg", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=False, gain=CHOSEN),
         Measure("accuracy", accuracy, Divisor.NOTHING, is_additive=False, is_bounded=True, is_decided_by_first=True),
-        Measure("precision", precision, Divisor.LENGTH, is_additive=True, is_bounded=True),
+        sum_measure("precision", precision, Divisor.LENGTH),
         recall_measure("recall", is_additive=True),
         Measure("rr", reciprocal_rank, Divisor.NOTHING, is_additive=False, is_bounded=True, is_decided_by_first=True),
-        Measure("judged", judged_share, Divisor.SHOWN, is_additive=True, is_bounded=True, gain="judged"),
+        sum_measure("judged", judged_share, Divisor.SHOWN, gain="judged"),
         recall_measure("ap", is_additive=False, factors=precision_at_ranks),
-        Measure("rbp", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=True, discount="geometric"),
+        sum_measure("rbp", cumulated, Divisor.NOTHING, discount="geometric"),
         Measure(
             "err",
             cumulated,

@@ -8,15 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.estimates.mean_difference import (
-    Differences,
-    Interval,
-    Moments,
-    cluster_means,
-    compute_moments,
-    mean_difference,
-    relative_weights,
-)
+from ndcg_core.statistics.estimates import mean_difference as estimates
+from ndcg_core.statistics.estimates.mean_difference import Differences, Interval, Moments
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE, set_ties_to_zero
 
 LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of the mean would be a rounding error
@@ -153,7 +146,7 @@ class Paired:
     @property
     def mean(self) -> float | None:
         """Return the (weighted) mean difference over the queries; None without a query."""
-        return mean_difference(weigh(self.differences, self.shares)) if self.query_ids else None
+        return estimates.mean_difference(weigh(self.differences, self.shares)) if self.query_ids else None
 
     @property
     def baseline_mean(self) -> float | None:
@@ -164,8 +157,8 @@ class Paired:
         """
         if self.baseline_values is None or not self.query_ids:
             return None
-        mean = mean_difference(weigh(self.baseline_values, self.shares))
-        return mean if self.scales is None else mean / mean_difference(weigh(self.scales, self.shares))
+        mean = estimates.mean_difference(weigh(self.baseline_values, self.shares))
+        return mean if self.scales is None else mean / estimates.mean_difference(weigh(self.scales, self.shares))
 
     def moments(self) -> Moments | None:
         """Compute the moments of the differences.
@@ -177,7 +170,7 @@ class Paired:
         shares, is_drawn = self.units.shares, self.scales is not None
         if len(self.units.names) < 2 or (shares is not None and has_dominant_weight(shares)):
             return None
-        moments = compute_moments(self.differences, self.shares, self.units.members, long_tailed=is_drawn)
+        moments = estimates.compute_moments(self.differences, self.shares, self.units.members, long_tailed=is_drawn)
         return moments._replace(widest=self.column.widest)
 
     def residuals(self, moments: Moments) -> FloatArray:
@@ -282,8 +275,8 @@ def _make_cluster_units(names: tuple[str, ...], members: NDArray[np.intp], of_qu
     if len(names) == len(members):
         return replace(of_queries, names=names)
     sums = set_ties_to_zero(np.bincount(members, of_queries.flippable).astype(np.float64))
-    means, weights = cluster_means(of_queries.values, of_queries.shares, members)
-    shares = relative_weights(weights, len(names)) if np.ptp(weights) > 0 else None
+    means, weights = estimates.cluster_means(of_queries.values, of_queries.shares, members)
+    shares = estimates.relative_weights(weights, len(names)) if np.ptp(weights) > 0 else None
     return Units(names, means, shares, sums, members)
 
 
@@ -324,6 +317,6 @@ def _relative_weights(column: Column, indices: NDArray[np.intp]) -> FloatArray:
     """
     assert column.weights is not None
     try:
-        return relative_weights(column.weights, len(indices))[indices]
+        return estimates.relative_weights(column.weights, len(indices))[indices]
     except ValueError as error:
         raise ValueError(f"{column}: {error}") from None

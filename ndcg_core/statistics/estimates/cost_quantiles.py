@@ -22,12 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.estimates.mean_difference import (
-    Interval,
-    compute_moments,
-    interval_from_moments,
-    relative_weights,
-)
+from ndcg_core.statistics.estimates import mean_difference as estimates
+from ndcg_core.statistics.estimates.mean_difference import Interval
 
 FloatArray = NDArray[np.float64]
 STREAM = 2  # added to the seed sequence: the flips' has no such number, the bootstrap's has 1
@@ -94,7 +90,7 @@ def draw_quantile_bounds(
     sample: weights and clusters of the queries.
     """
     count, systems = values.shape
-    share = np.ones(count) if sample.weights is None else relative_weights(sample.weights, count)
+    share = np.ones(count) if sample.weights is None else estimates.relative_weights(sample.weights, count)
     units = count if sample.members is None else int(sample.members.max()) + 1
     draws = min(draws, max(LEAST, AT_MOST // count))
     width = min(BLOCK, max(1, AT_ONCE // count))
@@ -146,6 +142,6 @@ def mean_interval(values: FloatArray, tails: Tails, sample: Sample = PLAIN) -> I
     units = len(values) if sample.members is None else int(sample.members.max()) + 1
     if min(len(values), units) < 2:
         return Interval(-math.inf, math.inf)
-    of = compute_moments(values, sample.weights, sample.members)
-    ends = (interval_from_moments(of, 1 - 2 * tail) for tail in tails)
+    of = estimates.compute_moments(values, sample.weights, sample.members)
+    ends = (estimates.interval_from_moments(of, 1 - 2 * tail) for tail in tails)
     return Interval(next(ends).low, next(ends).high)

@@ -14,12 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_core.statistics.distributions import ndtr
-from ndcg_core.statistics.estimates.mean_difference import (
-    Moments,
-    compute_moments,
-    interval_from_moments,
-    t_p_value,
-)
+from ndcg_core.statistics.estimates import mean_difference as estimates
+from ndcg_core.statistics.estimates.mean_difference import Moments
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.paired import Paired, weigh
 
@@ -93,7 +89,7 @@ def describe_differences(pairs: Paired, moments: Moments, level: float = 0.95) -
     level: level of the interval of the relative change, in (0, 1).
     """
     relative, low, high = _relative_change(pairs, moments, level)
-    spread = compute_moments(pairs.differences, pairs.shares) if pairs.is_clustered else moments
+    spread = estimates.compute_moments(pairs.differences, pairs.shares) if pairs.is_clustered else moments
     top_share, carriers = _find_carriers(pairs, moments)
     return Descriptive(
         effect_size=moments.mean / spread.deviation if spread.deviation > 0 else None,
@@ -101,7 +97,7 @@ def describe_differences(pairs: Paired, moments: Moments, level: float = 0.95) -
         relative=relative,
         relative_low=low,
         relative_high=high,
-        p_t=t_p_value(moments),
+        p_t=estimates.t_p_value(moments),
         p_wilcoxon=wilcoxon(pairs.differences),
         top_share=top_share,
         carriers=carriers,
@@ -121,9 +117,9 @@ def _relative_change(pairs: Paired, moments: Moments, level: float) -> tuple[flo
         return None, None, None
     relative = moments.mean / abs(mean)  # so that more is better in the change, too
     residuals = pairs.differences - relative * math.copysign(1.0, mean) * baseline
-    deviation = compute_moments(residuals, pairs.shares, pairs.units.members).deviation / abs(mean)
+    deviation = estimates.compute_moments(residuals, pairs.shares, pairs.units.members).deviation / abs(mean)
     relatively = moments._replace(mean=relative, deviation=deviation, widest=moments.widest / abs(mean))
-    low, high = interval_from_moments(relatively, level)
+    low, high = estimates.interval_from_moments(relatively, level)
     if limits is not None:  # nobody loses more than all there is
         low = max(low, min(-1.0, high)) if limits.low >= 0 else low
         high = min(high, max(1.0, low)) if limits.high <= 0 else high

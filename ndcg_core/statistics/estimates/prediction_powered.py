@@ -32,12 +32,8 @@ from numpy.typing import NDArray
 
 from ndcg_core.statistics.averages import exact_sum
 from ndcg_core.statistics.distributions import stdtr, stdtrit
-from ndcg_core.statistics.estimates.mean_difference import (
-    Moments,
-    compute_moments,
-    effective_number,
-    freedom_of_long_tails,
-)
+from ndcg_core.statistics.estimates import mean_difference as estimates
+from ndcg_core.statistics.estimates.mean_difference import Moments
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.paired import Column, has_dominant_weight, sort_by_query
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
@@ -195,8 +191,8 @@ def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | 
         return _record_refusal(sample, f"{in_proportion}: nothing tells how far off they are")
     careful_freedom = moments.freedom - 1
     if is_known:  # drawn queries, see `Paired.moments`
-        moments = moments._replace(freedom=freedom_of_long_tails(errors, moments.freedom))
-        careful_freedom = freedom_of_long_tails((errors - share * slopes)[is_near], careful_freedom)
+        moments = moments._replace(freedom=estimates.freedom_of_long_tails(errors, moments.freedom))
+        careful_freedom = estimates.freedom_of_long_tails((errors - share * slopes)[is_near], careful_freedom)
     freedom = variance**2 / (careful_variance**2 / careful_freedom + proxy_variance**2 / (least - 1))
     width, usual = _reach(alpha, freedom, variance), _reach(alpha, moments.freedom, moments.error**2)
     if share == 0 or width >= usual:
@@ -266,7 +262,7 @@ def _careful_moments(sample: ProxySample) -> Moments | None:
     members = None if sample.members is None else np.unique(sample.members[scored], return_inverse=True)[1]
     if members is not None and members.max() < 1:
         return None
-    return compute_moments(sample.careful[scored], shares, members)._replace(widest=sample.widest)
+    return estimates.compute_moments(sample.careful[scored], shares, members)._replace(widest=sample.widest)
 
 
 def _mean_and_residuals(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
@@ -294,7 +290,7 @@ def _effective_units(sample: ProxySample, chosen: NDArray[np.bool_]) -> float:
     if not chosen.any():
         return 0.0
     weights = _sum_by_cluster(chosen.astype(np.float64) if sample.shares is None else chosen * sample.shares, sample)
-    return effective_number(weights[weights > 0])
+    return estimates.effective_number(weights[weights > 0])
 
 
 def _norm(values: FloatArray) -> float:

@@ -13,19 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ndcg_core.statistics.estimates import mean_difference as estimates
 from ndcg_core.statistics.estimates.descriptive import describe_differences
-from ndcg_core.statistics.estimates.mean_difference import (
-    Interval,
-    Moments,
-    check_probability,
-    correlate_sizes,
-    detectable_effect,
-    effective_number,
-    half_width,
-    interval_from_half_width,
-    interval_from_moments,
-    mean_difference,
-)
+from ndcg_core.statistics.estimates.mean_difference import Interval, Moments
 from ndcg_core.statistics.estimates.power import queries_to_detect
 from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED, guardrails
 from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, adjust_family
@@ -105,7 +95,7 @@ def compare_family(
     American Statistical Association 100 (2005); Y. Benjamini and Y. Hochberg, Journal of the Royal Statistical Society
     B 57 (1995).
     """
-    check_probability("alpha", alpha)
+    estimates.check_probability("alpha", alpha)
     if 1 / (resamples + 1) > alpha:
         raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
     if least_queries < 2:
@@ -166,7 +156,7 @@ def check_guardrails(
     A guardrail that is not shown to hold may be shown to be worse than the baseline, by the two-sided test of a family
     of all columns. If no column is worse, the chance of finding harm in any of them is at most alpha / 2.
     """
-    check_probability("alpha", alpha)
+    estimates.check_probability("alpha", alpha)
     for column in columns:
         if column.smallest_effect is None:
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
@@ -228,7 +218,7 @@ def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: Fa
     """Make the record of a comparison from its facts and its conclusion."""
     column, differences, n, moments, test = pairs.column, pairs.differences, facts.queries, facts.moments, facts.test
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
-    between = interval_from_moments(moments, 1 - how.alpha) if moments else None
+    between = estimates.interval_from_moments(moments, 1 - how.alpha) if moments else None
     clusters = _describe_clusters(pairs)
     unit_notes = (*_cluster_notes(pairs), *_weight_notes(pairs, moments)) if moments else ()
     return Comparison(
@@ -262,8 +252,8 @@ def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: Fa
         simultaneous_low=facts.together.low if facts.together else None,
         simultaneous_high=facts.together.high if facts.together else None,
         lower_bound=None,
-        effective_queries=effective_number(pairs.shares) if pairs.shares is not None else None,
-        unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
+        effective_queries=estimates.effective_number(pairs.shares) if pairs.shares is not None else None,
+        unweighted_difference=estimates.mean_difference(differences) if pairs.shares is not None else None,
         descriptive=describe_differences(pairs, moments, 1 - how.alpha) if moments else None,
         size=concluded.size,
         underpowered=concluded.underpowered,
@@ -306,7 +296,7 @@ def _make_facts(pairs: Paired, moments: Moments | None, test: TestResult | None,
 
 
 def _interval(moments: Moments | None, reach: float | None) -> Interval | None:
-    return None if moments is None or reach is None else interval_from_half_width(moments, reach)
+    return None if moments is None or reach is None else estimates.interval_from_half_width(moments, reach)
 
 
 def _detectable_difference(moments: Moments, test: TestResult | None, size: int, alpha: float) -> float:
@@ -316,8 +306,8 @@ def _detectable_difference(moments: Moments, test: TestResult | None, size: int,
     """
     reach = test.reaches.wide if test else None
     if reach is None:
-        reach = half_width(moments, 1 - alpha, size if test else 1)
-    return detectable_effect(moments, reach, POWER)
+        reach = estimates.half_width(moments, 1 - alpha, size if test else 1)
+    return estimates.detectable_effect(moments, reach, POWER)
 
 
 def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
@@ -344,7 +334,7 @@ def _describe_clusters(pairs: Paired) -> Clusters | None:
         return None
     count = len(pairs.units.names)
     sizes = np.ones(count) if pairs.units.members is None else np.bincount(pairs.units.members)
-    effective = float(count) if pairs.units.shares is None else effective_number(pairs.units.shares)
+    effective = float(count) if pairs.units.shares is None else estimates.effective_number(pairs.units.shares)
     return Clusters(count, pairs.flippable_units, int(sizes.min()), int(sizes.max()), effective)
 
 
@@ -395,10 +385,12 @@ def _weight_notes(pairs: Paired, moments: Moments) -> list[str]:
     units, texts = pairs.units, list[str]()
     if pairs.shares is None:
         return texts
-    if units.shares is not None and (count := effective_number(units.shares)) < min(SMALL_SAMPLE, 0.9 * moments.n):
+    if units.shares is not None and (count := estimates.effective_number(units.shares)) < min(
+        SMALL_SAMPLE, 0.9 * moments.n
+    ):
         many = "queries" if units.members is None else "clusters"
         texts.append(f"the weights leave {count:.0f} of {moments.n} {many}: the interval may be too narrow")
-    if (plain := mean_difference(pairs.differences)) * moments.mean < 0:
+    if (plain := estimates.mean_difference(pairs.differences)) * moments.mean < 0:
         texts.append(f"without weights the difference is {plain:+.4f}")
     return texts
 
@@ -414,7 +406,7 @@ def _cluster_notes(pairs: Paired) -> list[str]:
     if len(units.names) < FEW_CLUSTERS:
         texts.append(f"only {len(units.names)} clusters: the interval may be too narrow")
     if units.shares is not None:
-        correlation, p_value = correlate_sizes(units.values, units.shares)
+        correlation, p_value = estimates.correlate_sizes(units.values, units.shares)
         if p_value <= ASSOCIATED:
             more = "more" if correlation > 0 else "less"
             texts.append(f"large clusters gain {more} (correlation {correlation:+.2f}): the interval may be too narrow")
