@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from ndcg_core.measures.metric import Metric, MetricError
     from ndcg_core.measures.notation import PRESETS, from_mapping, parse
     from ndcg_core.measures.registry import DISCOUNTS, GAINS, IDEALS, MEASURES
-    from ndcg_core.measures.score import Result, score_query
-    from ndcg_core.measures.ties import TieBounds, tie_bounds
+    from ndcg_core.measures.score import Result, TieBounds, score_query, tie_bounds
     from ndcg_core.statistics.estimates.descriptive import Carrier, Descriptive
     from ndcg_core.statistics.estimates.power import power_curve, queries_needed
     from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
@@ -61,8 +60,7 @@ _PUBLIC = {
     "measures.metric": ("Metric", "MetricError"),
     "measures.notation": ("PRESETS", "from_mapping", "parse"),
     "measures.registry": ("DISCOUNTS", "GAINS", "IDEALS", "MEASURES"),
-    "measures.score": ("Result", "score_query"),
-    "measures.ties": ("TieBounds", "tie_bounds"),
+    "measures.score": ("Result", "TieBounds", "score_query", "tie_bounds"),
     "statistics.verdicts.comparison": ("Column", "Comparison", "check_guardrails", "compare_family"),
     "statistics.estimates.descriptive": ("Carrier", "Descriptive"),
     "statistics.estimates.power": ("power_curve", "queries_needed"),

@@ -16,8 +16,7 @@ from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.loading import list_system_rows, paused_garbage_collection, read_by_system
 from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, rank_rule, reads_below_cutoff
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.score import Result, score_query, shared_ideal
-from ndcg_core.measures.ties import can_order_change_value, tie_bounds
+from ndcg_core.measures.score import Result, can_order_change_value, score_query, shared_ideal, tie_bounds
 from ndcg_core.statistics.averages import mean, weighted_mean
 
 UNSEEN = 0.0001  # change of a mean by ties below which no range is reported

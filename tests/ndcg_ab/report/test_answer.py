@@ -15,7 +15,7 @@ from ndcg_ab.report.page.render import format_outcome_html, render_page
 from ndcg_ab.report.terminal.grid import format_printed
 from ndcg_ab.report.terminal.screen import print_answer_and_gates, short_number
 from ndcg_ab.report.words import comparison_mark, deciding_interval, open_labels_mark
-from ndcg_ab.results.numbers import signed
+from ndcg_ab.results.numbers import format_range, signed
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.verdict import State, Verdict
@@ -98,7 +98,7 @@ def test_every_rendering_says_the_same(outcome: Outcome, seed: int) -> None:
             first, interval = found.rows[0], deciding_interval(found.rows[0])
             assert interval is not None
             if name in WITH_NUMBERS:
-                assert f"{signed(first.difference)}" in told and str(interval) in told, name
+                assert f"{signed(first.difference)}" in told and format_range(*interval) in told, name
             if name.startswith("notebook, text") or name == "terminal":
                 ends = f"[{short_number(interval.low)}, {short_number(interval.high)}]"
                 told_first = (

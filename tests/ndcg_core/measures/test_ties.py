@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.score import Result, score_query
-from ndcg_core.measures.ties import tie_bounds
+from ndcg_core.measures.score import Result, score_query, tie_bounds
 from tests.examples import examples
 from tests.strategies import DOCUMENTS, GRADES, metrics, ranked, scored
 
