@@ -13,7 +13,6 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.report import bundle_files
 from ndcg_ab.trackers import refuse_unknown_tracker, tracker_label
 from tests.paths import ROOT
-from tests.sentences import refusal_text
 from tests.small_evaluation import perform_run, plain_page, small
 
 
@@ -51,25 +50,6 @@ def test_its_tracker_and_its_check(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize(
-    ("keys", "sentence"),
-    [
-        ({"checks": ["failing"]}, "checks: failing: fails: RuntimeError: no luck"),
-        ({"checks": ["short_ids"]}, "checks: 'short_ids': is not installed (failing, long_ids are): install"),
-        ({"tracker": "broken"}, "ndcg_ab.trackers: broken: example_extension:nothing of ndcg-ab-example-extension"),
-        ({"tracker": {"lines": {"x": 1}}}, "tracker.lines.x: is no option of the tracker (mark)"),
-    ],
-)
-def test_what_is_wrong_is_one_sentence(keys: dict[str, object], sentence: str, tmp_path: Path) -> None:
-    evaluation = small(tmp_path, **keys)
-    with pytest.raises(InputError) as found:
-        refuse_unknown_tracker(evaluation)
-        evaluate(evaluation)
-    assert str(found.value).startswith(sentence)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("installed")
 def test_its_source(tmp_path: Path) -> None:
     evaluation = small(tmp_path)
     (evaluation.directory / "new.notes").write_text("q1: d3 d1\nq2: d2\n")
@@ -86,19 +66,33 @@ def test_its_source(tmp_path: Path) -> None:
     assert means == {"old": 1.0, "new": 0.75}
 
 
+NOTES = {"extension": "notes"}
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
-    ("place", "sentence"),
+    ("keys", "sentence"),
     [
-        ({"extension": "note"}, "extension = 'note': is not installed (mute, notes are): install the package that"),
-        ({"extension": "mute"}, "extension = 'mute' returned int: must return a table or dictionaries"),
-        ({"extension": "notes", "arguments": {"file": "none"}}, "extension = 'notes' failed: FileNotFoundError"),
-        ({"extension": "notes", "arguments": {"path": "x"}}, "extension = 'notes' failed: TypeError: read_notes() got"),
+        ({"tracker": "broken"}, "ndcg_ab.trackers: broken: example_extension:nothing of ndcg-ab-example-extension"),
+        ({"tracker": {"lines": {"x": 1}}}, "tracker.lines.x: is no option of the tracker (mark)"),
+        ({"checks": ["failing"]}, "checks: failing: fails: RuntimeError: no luck"),
+        ({"checks": ["short_ids"]}, "checks: 'short_ids': is not installed (failing, long_ids are): install"),
+        ({"judgments": {"extension": "note"}}, "extension = 'note': is not installed (mute, notes are): install the"),
+        ({"judgments": {"extension": "mute"}}, "extension = 'mute' returned int: must return a table or dictionaries"),
+        ({"judgments": NOTES | {"arguments": {"file": "none"}}}, "extension = 'notes' failed: FileNotFoundError"),
+        (
+            {"judgments": NOTES | {"arguments": {"path": "x"}}},
+            "extension = 'notes' failed: TypeError: read_notes()",
+        ),
     ],
 )
-def test_a_source_that_fails_is_one_sentence(place: dict[str, object], sentence: str, tmp_path: Path) -> None:
-    assert refusal_text(evaluate, small(tmp_path, judgments=place)).startswith(sentence)
+def test_what_is_wrong_is_one_sentence(keys: dict[str, object], sentence: str, tmp_path: Path) -> None:
+    evaluation = small(tmp_path, **keys)
+    with pytest.raises(InputError) as found:
+        refuse_unknown_tracker(evaluation)
+        evaluate(evaluation)
+    assert str(found.value).startswith(sentence)
 
 
 def test_nothing_of_others_is_looked_for_that_no_configuration_names(monkeypatch: pytest.MonkeyPatch) -> None:

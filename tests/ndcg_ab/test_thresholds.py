@@ -5,12 +5,10 @@ import itertools
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ndcg_ab import thresholds
-from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.duckdb.engine import small_settings
 from ndcg_ab.pipeline.stages import evaluate
@@ -24,8 +22,8 @@ from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.measures.score import Result
 from tests.laboratory import Judgments, Ranking, evaluation_of, pulled_judgments, pulled_ranking
-from tests.paths import DATA
 from tests.repeated import mostly_soaked
+from tests.small_evaluation import small
 
 Value = dict[tuple[str, str], float | None]
 # What each threshold becomes, so that the rows of the test lie beyond it.
@@ -178,14 +176,8 @@ def test_beyond_each_threshold_the_values_are_equal(name: str, monkeypatch: pyte
 
 @pytest.mark.slow
 def test_beyond_the_thresholds_of_reading_the_outcome_is_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content: dict[str, Any] = {
-        "name": "small",
-        "judgments": {"file": str(DATA / "judgments.qrels")},
-        "systems": [{"name": name, "file": str(DATA / f"{name}.run")} for name in ("old", "new")],
-        "metrics": ["ndcg(ties=average)@10", "ap"],
-        "resources": {"memory_limit": "4GB", "spill": str(tmp_path)},
-    }
-    evaluation = Evaluation.model_validate(content)
+    resources = {"memory_limit": "4GB", "spill": str(tmp_path / "spill")}
+    evaluation = small(tmp_path, metrics=["ndcg(ties=average)@10", "ap"], resources=resources)
     with open_engine_for(evaluation) as engine:
         expected = evaluate(evaluation, engine)[0].to_json()
     for name in LOWERED:

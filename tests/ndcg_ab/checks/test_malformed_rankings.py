@@ -147,8 +147,6 @@ def dictionary(lines: Iterable[Row]) -> dict[str, dict[str, float]]:
 
 
 GRADES = {query: {doc: index % 3 for index, doc in enumerate(DOCS)} for query in QUERIES}
-METRICS = ["ndcg@1", "ndcg@5", "ndcg", "recall@5", "rr@2", "ndcg(unjudged=condense)@5", "ndcg(ideal=local)@5"]
-METRICS += ["ndcg(score_precision=float32)@5"]
 
 
 @pytest.mark.slow

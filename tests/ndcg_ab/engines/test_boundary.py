@@ -16,7 +16,6 @@ from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
 from ndcg_ab.history.bundle import TABLES, read_bundle, read_content
 from ndcg_ab.pipeline import conclude as concluding
 from ndcg_ab.pipeline import stages
-from ndcg_ab.pipeline.conclude import read_query_scores
 from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.runs import folder as folder_store
 from tests.small_evaluation import small, undrawn
@@ -58,20 +57,6 @@ class Cluster:
         return BoundaryEngine(DuckDBEngine(), self.begin)
 
 
-def test_the_outcome_is_the_same(tmp_path: Path) -> None:
-    evaluation, cluster = small(tmp_path, metrics=METRICS), Cluster()
-    with DuckDBEngine() as engine:
-        alone = stages.evaluate(evaluation, engine)[0]
-        scores = read_query_scores(engine)
-    assert any(row.unjudged and row.unjudged.documents for row in alone.comparisons) and alone.changes
-    elsewhere = small(tmp_path, metrics=METRICS, engine=SPARK)
-    with cluster.engine() as engine:
-        assert stages.evaluate(elsewhere, engine)[0].to_json() == alone.to_json()
-        assert read_query_scores(engine).equals(scores)
-    (there,) = cluster.begun
-    assert there.was_left
-
-
 def test_documents_that_stand_twice_are_taken_out_there(tmp_path: Path) -> None:
     evaluation, cluster = small(tmp_path, metrics=["ndcg(duplicates=first)@10"]), Cluster()
     ranking = tmp_path / "inputs" / "new.run"
@@ -94,17 +79,19 @@ def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | 
     return undrawn(small(folder, **changes)).bundle
 
 
-def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_several_steps_begins_it_once_and_has_the_same_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster = Cluster()
-    metrics = ["ndcg@10", "ndcg(ties=average)@3"]
     bundles = [
-        performed(tmp_path / name, monkeypatch, each, metrics=metrics)
+        performed(tmp_path / name, monkeypatch, each, metrics=METRICS)
         for name, each in (("here", None), ("there", cluster))
     ]
     assert len(cluster.begun) == 1
     assert cluster.begun[0].was_left
-    outcomes = [read_bundle(bundle).outcome.to_json() for bundle in bundles]
-    assert outcomes[0] == outcomes[1]
+    alone, outcome = (read_bundle(bundle).outcome for bundle in bundles)
+    assert alone.to_json() == outcome.to_json()
+    assert any(row.unjudged and row.unjudged.documents for row in alone.comparisons) and alone.changes
     here, there = map(page_of, bundles)
     for table in ("queries", "rankings", "missed"):
         assert getattr(there, table).to_pylist() == getattr(here, table).to_pylist(), table

@@ -18,18 +18,6 @@ GRADES = {"q": {"a": 2.0, "b": 0.0, "c": 1.0}}
 RANKINGS = {"old": {"q": in_order("b", "a", "x")}, "new": {"q": in_order("a", "c", "b")}}
 
 
-@pytest.mark.slow
-def test_engines_side_by_side_have_tables_of_their_own() -> None:
-    with DuckDBEngine() as one, DuckDBEngine() as other:
-        fill(one, GRADES, RANKINGS, ["ndcg@3"])
-        fill(other, {"q": {"b": 1.0}}, RANKINGS, ["ndcg@3"])
-        values = [dict(engine.rows("query_score", ("system_id", "value"))) for engine in (one, other)]
-    assert values[0]["old"] < values[0]["new"] and values[1] == {"old": 1.0, "new": 0.5}
-    with DuckDBEngine() as later:
-        later.expect_rows(0)
-        assert later.connection.execute("from duckdb_tables()").fetchall() == []
-
-
 def test_what_was_read_is_read_again_when_it_is_another() -> None:
     with DuckDBEngine() as engine:
         engine.expect_rows(1)

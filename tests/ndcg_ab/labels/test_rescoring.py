@@ -1,7 +1,8 @@
-"""The same rankings scored by other judgments, in tables of their own."""
+"""The same rankings scored by other judgments, in tables of their own; whether carefully judged queries are random."""
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow.compute as pc
 import pytest
 
@@ -10,8 +11,11 @@ from ndcg_ab.comparing.sampling import PLAIN
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
+from ndcg_ab.labels import proxy_judgments
 from ndcg_ab.labels.rescoring import rescore
 from ndcg_ab.pipeline.stages import evaluate
+from ndcg_core.statistics.estimates.prediction_powered import check_balance
+from ndcg_core.statistics.paired import Column
 from tests.inputs import write_evaluation
 
 QUERIES = [f"q{number}" for number in range(12)]
@@ -53,3 +57,18 @@ def test_what_is_wrong_with_them_says_whose_they_are(tmp_path: Path) -> None:
         rescore(evaluation, read, strange, "judgments of ann"),
     ):
         pass
+
+
+IDS = tuple(f"q{number:02}" for number in range(40))
+JUDGED = frozenset(IDS[:20])
+
+
+def test_the_threshold_is_shared_over_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half as sure as one test alone must be: the baseline's mean, which does not vary, takes half of that."""
+    rng = np.random.default_rng(1)
+    column = Column("old", "new", "rr", IDS, rng.normal(size=40) + np.repeat([0.5, 0.0], 20))
+    monkeypatch.setattr(proxy_judgments, "SURE", 1.5 * check_balance(column, JUDGED).p_value)
+    (found,) = proxy_judgments.check_randomness({("rr", "new"): column}, JUDGED)
+    assert found.code == "careful_not_random" and "the difference of new on rr" in found.message
+    two = Column("old", "new", "rr", IDS, column.differences, baseline_values=np.ones(40))
+    assert proxy_judgments.check_randomness({("rr", "new"): two}, JUDGED) == []

@@ -202,11 +202,6 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-FAST = [  # others: make test
-    "functions rank and judge",
-    "queries, weights, clusters, slices, what was intended",
-    "several judges, more judgments, sources among the systems",
-]
 STORED = [  # others: make soak
     "files of every format, read as far as needed",
     "proxy judgments by clicks",
@@ -214,7 +209,7 @@ STORED = [  # others: make soak
     "a database",
     "limited memory",
 ]
-SHOWN = {  # what must be there for a case to show that it is handed on
+SHOWN = {  # the fast cases; what must be there for one to show that it is handed on
     "several judges, more judgments, sources among the systems": ("judges", "left_out", "changes"),
     "functions rank and judge": ("function_judge",),
     "queries, weights, clusters, slices, what was intended": ("slices", "gates", "findings"),
@@ -248,7 +243,7 @@ def in_memory(folder: Path) -> Callable[[str], tuple[Outcome, Any]]:
 
 
 @pytest.mark.first_case
-@pytest.mark.parametrize("case", mostly_slow(CASES, kept=[*FAST, "every measure and choice"]))
+@pytest.mark.parametrize("case", mostly_slow(CASES, kept=[*SHOWN, "every measure and choice"]))
 def test_it_comes_to_the_answer_that_is_kept(
     case: str, folder: Path, in_memory: Callable[[str], tuple[Outcome, Any]]
 ) -> None:
@@ -258,7 +253,7 @@ def test_it_comes_to_the_answer_that_is_kept(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", mostly_soaked(CASES, kept=[*FAST, *STORED]))
+@pytest.mark.parametrize("case", mostly_soaked(CASES, kept=[*SHOWN, *STORED]))
 def test_both_stores_come_to_the_same(
     case: str, folder: Path, tmp_path: Path, in_memory: Callable[[str], tuple[Outcome, Any]]
 ) -> None:

@@ -59,6 +59,10 @@ FEW = dataclasses.replace(DOUBT, difference=0.03, queries=19, queries_needed=210
 CLUSTERED = dataclasses.replace(FEW, clusters=Clusters(12, 9, 1, 3, 11.0), queries_needed=15)
 CANNOT = "recall@100 worse by more than 0.02 not ruled out (+0.0300): 19 queries, about 210 needed"
 UNSETTLED = turned(ENOUGH)
+REGRESSED = row("regressed", difference=-0.05)
+BY_MORE = "ndcg@10 improved, by more than 0.01 (+0.0500)"
+WORSE = "recall@100 worse, and not shown to be within 0.02 (-0.0300)"
+NOT_KNOWN = f"{BY_MORE}; it is not known what unjudged results could do to it"
 COULD_TURN = (
     "; turns if unjudged results of old are 1.1 times as good as judged ones, and those of new 1.1 times as bad"
 )
@@ -66,11 +70,11 @@ OTHERWISE = "; turns if unjudged results of new are 1.1 times as good as judged 
 
 # (comparisons, decision, reason)
 TABLE: dict[str, tuple[list[Comparison], str, str]] = {
-    "improved by more": ([ENOUGH, HOLDS], "ship", "ndcg@10 improved, by more than 0.01 (+0.0500)"),
+    "improved by more": ([ENOUGH, HOLDS], "ship", BY_MORE),
     "improved by more on one, nothing on the other": (
         [ENOUGH, row("identical", metric="rr@10", difference=0.0, differing=0)],
         "ship",
-        "ndcg@10 improved, by more than 0.01 (+0.0500)",
+        BY_MORE,
     ),
     "too few queries for a guardrail, and no loss": ([ENOUGH, FEW], "judge_more", CANNOT),
     "too few clusters for a guardrail": (
@@ -79,27 +83,19 @@ TABLE: dict[str, tuple[list[Comparison], str, str]] = {
         "recall@100 worse by more than 0.02 not ruled out (+0.0300): 12 clusters, about 15 needed",
     ),
     "too few queries for a guardrail, and a failed gate": ([ENOUGH, FEW], "do_not_ship", "unanswered (…)"),
-    "labels could turn it": ([UNSETTLED, HOLDS], "judge_results", f"ndcg@10 {ENOUGH.verdict} (+0.0500){COULD_TURN}"),
+    "labels could turn it": ([UNSETTLED, HOLDS], "judge_results", f"{BY_MORE}{COULD_TURN}"),
     "labels could turn a guardrail": (
         [ENOUGH, turned(HOLDS)],
         "judge_results",
         f"recall@100 not worse than 0.02{COULD_TURN}",
     ),
-    "labels could turn a harm": (
-        [turned(changed(UNSETTLED, conclusion=Verdict.REGRESSED, size=None, difference=-0.05))],
-        "judge_results",
-        f"ndcg@10 regressed (-0.0500){OTHERWISE}",
-    ),
+    "labels could turn a harm": ([turned(REGRESSED)], "judge_results", f"ndcg@10 regressed (-0.0500){OTHERWISE}"),
     "labels could turn a harm, and a guardrail is open": (
-        [turned(row("regressed", difference=-0.05)), FEW],
+        [turned(REGRESSED), FEW],
         "judge_results",
         f"ndcg@10 regressed (-0.0500){OTHERWISE}",
     ),
-    "harm that labels do not turn comes before harm that they do": (
-        [turned(row("regressed", difference=-0.05)), HARM],
-        "do_not_ship",
-        "recall@100 worse, and not shown to be within 0.02 (-0.0300)",
-    ),
+    "harm that labels do not turn comes before harm that they do": ([turned(REGRESSED), HARM], "do_not_ship", WORSE),
     "labels could turn that nothing changed": (
         [turned(row("equivalent within ±0.1", smallest_effect=0.1), 1.0)],
         "judge_results",
@@ -114,22 +110,14 @@ TABLE: dict[str, tuple[list[Comparison], str, str]] = {
     "queries outside the draw could turn it": (
         [dataclasses.replace(ENOUGH, unjudged=Unjudged(0, State.UNKNOWN, 1.2, 1.0))],
         "judge_results",
-        f"ndcg@10 {ENOUGH.verdict} (+0.0500); turns if queries of the log that were not drawn differ enough",
+        f"{BY_MORE}; turns if queries of the log that were not drawn differ enough",
     ),
-    "what labels do is not known": (
-        [turned(ENOUGH, None)],
-        "judge_results",
-        f"ndcg@10 {ENOUGH.verdict} (+0.0500); it is not known what unjudged results could do to it",
-    ),
-    "what labels do was not computed": (
-        [dataclasses.replace(ENOUGH, unjudged=None)],
-        "judge_results",
-        f"ndcg@10 {ENOUGH.verdict} (+0.0500); it is not known what unjudged results could do to it",
-    ),
+    "what labels do is not known": ([turned(ENOUGH, None)], "judge_results", NOT_KNOWN),
+    "what labels do was not computed": ([dataclasses.replace(ENOUGH, unjudged=None)], "judge_results", NOT_KNOWN),
     "labels weaken it": (
         [dataclasses.replace(ENOUGH, unjudged=Unjudged(3, State.BETTER, 1.2))],
         "ship_if_cheap",
-        f"ndcg@10 {ENOUGH.verdict} (+0.0500), not shown to be by more than 0.01, if unjudged results are considered",
+        f"{BY_MORE}, not shown to be by more than 0.01, if unjudged results are considered",
     ),
     "what is open comes before what labels could turn": ([UNSETTLED, FEW], "judge_more", CANNOT),
     "improved, no smallest effect": ([BETTER], "ship_if_cheap", "ndcg@10 improved (+0.0500)"),
@@ -161,22 +149,14 @@ TABLE: dict[str, tuple[list[Comparison], str, str]] = {
         "nothing_changed",
         "every query has the same value on ndcg@10",
     ),
-    "regressed": ([row("regressed", difference=-0.05)], "do_not_ship", "ndcg@10 regressed (-0.0500)"),
+    "regressed": ([REGRESSED], "do_not_ship", "ndcg@10 regressed (-0.0500)"),
     "regressed on one, improved on the other": (
         [ENOUGH, row("regressed", metric="rr@10", difference=-0.05)],
         "do_not_ship",
         "rr@10 regressed (-0.0500)",
     ),
-    "a guardrail comes first": (
-        [ENOUGH, HARM],
-        "do_not_ship",
-        "recall@100 worse, and not shown to be within 0.02 (-0.0300)",
-    ),
-    "a guardrail, and a regression": (
-        [row("regressed", difference=-0.05), HARM],
-        "do_not_ship",
-        "recall@100 worse, and not shown to be within 0.02 (-0.0300); ndcg@10 regressed (-0.0500)",
-    ),
+    "a guardrail comes first": ([ENOUGH, HARM], "do_not_ship", WORSE),
+    "a guardrail, and a regression": ([REGRESSED, HARM], "do_not_ship", f"{WORSE}; ndcg@10 regressed (-0.0500)"),
     "a guardrail that cannot be tested": (
         [ENOUGH, row("not testable (n = 1)", GUARDRAILS, "recall@100", queries=1)],
         "judge_more",
@@ -191,7 +171,7 @@ TABLE: dict[str, tuple[list[Comparison], str, str]] = {
     "secondary metrics and pairs decide nothing": (
         [ENOUGH, row("regressed", SECONDARY, "rr@10"), row("regressed", PAIRS)],
         "ship",
-        "ndcg@10 improved, by more than 0.01 (+0.0500)",
+        BY_MORE,
     ),
     "many regressions": (
         [row("regressed", metric=f"ndcg@{cutoff}", difference=-0.05) for cutoff in (1, 2, 3, 4)],

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 import ndcg_ab
-from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.results.ledger import LedgerRow, Omission
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
-from tests.inputs import write_rankings
+from tests.inputs import write_evaluation
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 from tests.repeated import mostly_soaked
 
@@ -89,16 +88,8 @@ def test_events_of_a_click_log_are_counted(tmp_path: Path) -> None:
     deep["event_attributes"] = {"object": {"object_id": "x"}, "position": {"ordinal": 10**6}}
     log = click_log(tmp_path / "log.jsonl", [*searches, [view, view, incomplete, deep]])
     (tmp_path / "queries.tsv").write_text("query_id\ttext\nq1\tpasta\n")
-    write_rankings(tmp_path, {"old": {"q1": "xy"}, "new": {"q1": "yx"}})
-    evaluation = Evaluation.model_validate(
-        {
-            "name": "t",
-            "directory": tmp_path,
-            "judgments": {"clicks": {"file": log.name, "floor": 1}},
-            "queries": "queries.tsv",
-            "systems": [{"name": name, "file": f"{name}.run"} for name in ("old", "new")],
-        }
-    )
+    keys = {"judgments": {"clicks": {"file": log.name, "floor": 1}}, "queries": "queries.tsv"}
+    evaluation = write_evaluation(tmp_path, {}, {"old": {"q1": "xy"}, "new": {"q1": "yx"}}, **keys)
     with open_engine_for(evaluation) as engine:
         (clicks, judgments, *_) = evaluate(evaluation, engine)[0].ledger
     assert (clicks.stage, clicks.read, clicks.used) == ("click log", 37, 30)

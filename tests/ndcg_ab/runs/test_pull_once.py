@@ -10,6 +10,7 @@ from ndcg_ab.history import bundle as bundles
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.pipeline.context import Stage
 from tests.repeated import mostly_soaked
+from tests.slow.broken_servers import configuration
 from tests.small_evaluation import calling, is_known, no_tracker, perform_run, small, undrawn
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
@@ -61,14 +62,8 @@ def test_what_was_pulled_is_what_is_used(change: tuple[str, str], undisturbed: P
 
 
 def test_the_configuration_is_kept_as_it_was_read(undisturbed: Path, tmp_path: Path) -> None:
-    small(tmp_path)
-    path = tmp_path / "inputs" / "c.yaml"
-    text = (
-        "name: small\noutput: ../out\njudgments: judgments.qrels\nqueries: queries.tsv\n"
-        "systems:\n  - {name: old, file: old.run}\n  - {name: new, file: new.run}\n"
-        "slices: {by: [language], smallest: 6}\nstatistics: {resamples: 100}\n"
-    )
-    path.write_text(text)
+    path = configuration(small(tmp_path, **CHANGES), tmp_path)
+    text = path.read_text()
     evaluation, quiet = read_config(path), calling(publish=no_tracker)
 
     def meddling(step: Stage, *arguments: Any) -> Any:

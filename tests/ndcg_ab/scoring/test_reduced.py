@@ -20,6 +20,7 @@ from ndcg_ab.scoring import parity
 from ndcg_ab.scoring.needed_results import reduce_pulled
 from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
 from ndcg_ab.sources import RANKING, Pulled, Queries
+from tests.inputs import write_evaluation
 from tests.laboratory import conclude
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import pull_inputs
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.slow
 
 METRICS = ["ndcg@3", "ndcg(ties=average)@5", "ndcg(ties=given)@2", "ndcg(score_precision=float32)@3", "precision@4"]
 QUERIES, DEPTH = 40, 30
+BOTH = ("old", "new")
 
 
 @pytest.fixture(autouse=True)
@@ -62,23 +64,16 @@ def ranking(chance: random.Random, folder: Path, name: str, ranks: str = "plain"
 
 def made(folder: Path, seed: int, first: str = METRICS[0], **options: str) -> Evaluation:
     chance = random.Random(seed)
-    judged = [
-        f"q{query:02} 0 d{document:02} {chance.choice([-1, 0, 0, 1, 2, 3])}\n"
+    grades = {
+        f"q{query:02}": {
+            f"d{document:02}": chance.choice([-1, 0, 0, 1, 2, 3]) for document in chance.sample(range(60), 25)
+        }
         for query in range(QUERIES - 2)
-        for document in chance.sample(range(60), 25)
-    ]
-    (folder / "judgments.qrels").write_text("".join(judged))
-    for name in ("old", "new"):
-        ranking(chance, folder, name, **options)
-    content = {
-        "name": "reduced",
-        "directory": folder,
-        "judgments": {"file": "judgments.qrels"},
-        "systems": [{"name": name, "file": f"{name}.run"} for name in ("old", "new")],
-        "metrics": list(dict.fromkeys([first, *METRICS])),
-        "statistics": {"resamples": 100},
     }
-    return Evaluation.model_validate(content)
+    for name in BOTH:
+        ranking(chance, folder, name, **options)
+    systems = [{"name": name, "file": f"{name}.run"} for name in BOTH]
+    return write_evaluation(folder, grades, {}, systems=systems, metrics=list(dict.fromkeys([first, *METRICS])))
 
 
 def pulled(evaluation: Evaluation) -> tuple[Pulled, dict[str, Pulled]]:
@@ -120,7 +115,6 @@ def whole_and_reduced(evaluation: Evaluation, which: Iterable[str], read: list[s
     return found
 
 
-BOTH = ("old", "new")
 ORDERS: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
     "ties by id, falling": ("ndcg@3", {}, ("old",)),
     "ties by id, rising": ("ndcg(ties=doc_id_asc)@3", {"ranks": "from 0"}, BOTH),
@@ -193,16 +187,10 @@ def test_a_source_that_answers_few_queries_is_asked_once(tmp_path: Path) -> None
         "    Path(__file__).with_name('calls').open('a').write('called ')\n"
         "    return {f'q{number}': [('d1', 2.0), ('d2', 1.0)] for number in range(380, 400)}\n"
     )
-    (tmp_path / "judgments.qrels").write_text("".join(f"q{number} 0 d1 1\n" for number in range(400)))
     (tmp_path / "queries.tsv").write_text("".join(f"q{number}\tnumber {number}\n" for number in range(400)))
-    content = {
-        "name": "few",
-        "directory": tmp_path,
-        "judgments": {"file": "judgments.qrels"},
-        "queries": {"file": "queries.tsv"},
-        "systems": [{"name": name, "python": "few:search"} for name in ("one", "other")],
-        "metrics": ["ndcg@10"],
-    }
-    rankings = pull_inputs(Evaluation.model_validate(content), whole=False).rankings
+    systems = [{"name": name, "python": "few:search"} for name in ("one", "other")]
+    judgments = {f"q{number}": {"d1": 1} for number in range(400)}
+    evaluation = write_evaluation(tmp_path, judgments, {}, systems=systems, queries="queries.tsv")
+    rankings = pull_inputs(evaluation, whole=False).rankings
     assert [(each.reduced, each.count) for each in rankings.values()] == [(None, 40)] * 2
     assert (tmp_path / "calls").read_text() == "called called "

@@ -23,7 +23,7 @@ from ndcg_core.measures.overlap import disagreement
 from ndcg_core.measures.score import Result, score_query
 from ndcg_core.sampling.draws import permanent_numbers, relative_disagreements
 from tests.commands import invoke
-from tests.inputs import write_rankings
+from tests.inputs import write_judgments, write_rankings
 from tests.sentences import refusal_text
 
 QUERIES, PLACES = 60, 8
@@ -99,9 +99,7 @@ def test_the_deviation_comes_from_what_is_judged(folder: Path, tmp_path: Path) -
     """What the mean difference does not explain, over the disagreements, times the log's root mean square of these."""
     rng = np.random.default_rng(4)
     judgments = {f"q{number:02}": {f"d{doc}": int(rng.integers(0, 3)) for doc in range(12)} for number in range(30)}
-    lines = [f"{query} 0 {doc} {grade}\n" for query, grades in judgments.items() for doc, grade in grades.items()]
-    (tmp_path / "some.qrels").write_text("".join(lines))
-    plan = study_of(folder, 10, judgments=FileSource(file=tmp_path / "some.qrels")).plan
+    plan = study_of(folder, 10, judgments=FileSource(file=write_judgments(tmp_path / "some.qrels", judgments))).plan
     assert not plan.is_supposed
     rankings = {name: folder / f"{name}.run" for name in ("old", "new")}
     columns = {name: [line.split()[:3:2] for line in path.read_text().splitlines()] for name, path in rankings.items()}

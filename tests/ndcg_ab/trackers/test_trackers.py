@@ -24,6 +24,7 @@ from ndcg_ab.trackers.base import default_tracking
 from ndcg_ab.trackers.json_lines import bundle_records
 from tests.commands import invoke
 from tests.sentences import refusal_text
+from tests.slow.broken_servers import configuration
 from tests.small_evaluation import changed_run, nights, perform_run, small, unlogged
 
 pytestmark = pytest.mark.usefixtures("plain_pages")
@@ -48,11 +49,7 @@ def test_publish_offers_what_the_other_tracker_has_not(tmp_path: Path) -> None:
     assert unpublished_bundles(one) == unpublished_bundles(other) == []
     assert unpublished_bundles(one, str(tmp_path / "one")) == []
     assert unpublished_bundles(other, str(tmp_path / "other")) == folders
-    config = tmp_path / "inputs" / "c.yaml"
-    config.write_text(
-        "name: small\noutput: ../out\njudgments: judgments.qrels\n"
-        "systems: [{name: old, file: old.run}, {name: new, file: new.run}]\n"
-    )
+    config = configuration(small(tmp_path), tmp_path)
 
     def publish(name: str) -> list[str]:
         found = invoke(["publish", str(config), "--set", f"tracker={{json_lines: {{folder: {tmp_path / name}}}}}"])

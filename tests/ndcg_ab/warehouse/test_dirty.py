@@ -1,7 +1,6 @@
 """Dirty data in the queries of `ndcg-ab sql`: null exactly where `compare` refuses, and no error of the database.
 
-Every case is a pair of tables.  `python -m tests.ndcg_ab.warehouse.test_dirty --count 300` draws as many more, and asks
-`compare` about each; `--warehouse spark` begins a Spark for them.
+Every case is a pair of tables.
 """
 
 from collections.abc import Iterator, Sequence
