@@ -35,6 +35,8 @@ def mode(path: Path) -> str:
 
 
 def test_a_folder_is_this_user_s_alone_and_goes_with_what_is_in_it(place: Path) -> None:
+    """Of a user's folder that was open to others, too."""
+    user_folder().mkdir(mode=0o755)
     with temporary_folder() as one, temporary_folder() as other:
         (one / "copy").write_text("rows")
         assert one.parent == other.parent == user_folder() == place / f"ndcg-ab-spill-{os.geteuid()}"
@@ -51,12 +53,6 @@ def test_what_a_spill_folder_of_others_holds_is_this_user_s_alone(tmp_path: Path
         assert (mode(shared), mode(memory.folder)) == ("0o777", "0o700")
     with Memory("1GB", tmp_path / "new") as memory:
         assert mode(memory.spill) == "0o700"
-
-
-def test_a_folder_of_ours_that_is_open_is_closed() -> None:
-    user_folder().mkdir(mode=0o755)
-    with temporary_folder():
-        assert mode(user_folder()) == "0o700"
 
 
 @pytest.mark.parametrize("planted", ["link", "file", "of another"])

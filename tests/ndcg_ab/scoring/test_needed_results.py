@@ -23,15 +23,13 @@ def evaluation(folder: Path, metrics: tuple[str, ...] = ("ndcg@3",), spelt: str 
     return write_evaluation(folder, grades, rankings, metrics=list(metrics))
 
 
-def test_rankings_come_in_reduced_where_no_metric_looks_beyond_its_cutoff(tmp_path: Path) -> None:
-    assert all(pulled.reduced for pulled in pull_inputs(evaluation(tmp_path), whole=False).rankings.values())
-    assert not any(pulled.reduced for pulled in pull_inputs(evaluation(tmp_path), whole=True).rankings.values())
-
-
-@pytest.mark.parametrize("metric", ["ndcg", "ndcg(unjudged=condense)@3", "ndcg(ideal=recall)@3"])
-def test_metrics_that_look_at_everything_have_it(tmp_path: Path, metric: str) -> None:
-    given = evaluation(tmp_path, ("ndcg@3", metric))
-    assert not any(pulled.reduced for pulled in pull_inputs(given, whole=False).rankings.values())
+@pytest.mark.parametrize("metric", ["rr@3", "ndcg", "ndcg(unjudged=condense)@3", "ndcg(ideal=recall)@3"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_rankings_come_in_reduced_where_no_metric_looks_beyond_its_cutoff(
+    tmp_path: Path, metric: str, whole: bool
+) -> None:
+    rankings = pull_inputs(evaluation(tmp_path, ("ndcg@3", metric)), whole=whole).rankings
+    assert [bool(pulled.reduced) for pulled in rankings.values()] == [metric == "rr@3" and not whole] * 2
 
 
 def test_one_rank_more_than_the_metrics_count_is_kept(tmp_path: Path) -> None:

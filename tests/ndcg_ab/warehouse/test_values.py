@@ -14,6 +14,7 @@ from ndcg_ab.warehouse.dialects import DIALECTS, Tables
 from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
+from tests.repeated import mostly_soaked
 from tests.strategies import CUTOFFS, numbered
 from tests.warehouse_values import ODD, WRONG, Warehouse, all_tables, assert_equal, expected
 from tests.warehouses import WAREHOUSES
@@ -86,14 +87,9 @@ def assert_ours(warehouse: Warehouse, metric: Metric, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_every_value_is_ours(warehouse: Warehouse) -> None:
-    for name in share(warehouse, METRICS):
-        assert_ours(warehouse, parse(name), name)
-
-
-@pytest.mark.soak
-def test_every_value_is_ours_in_every_database(warehouse: Warehouse) -> None:
-    for name in METRICS:
+@pytest.mark.parametrize("is_shared", mostly_soaked([True, False], kept=[True]))
+def test_every_value_is_ours(warehouse: Warehouse, is_shared: bool) -> None:
+    for name in share(warehouse, METRICS) if is_shared else METRICS:
         assert_ours(warehouse, parse(name), name)
 
 
@@ -103,14 +99,9 @@ def drawn(count: int) -> list[Metric]:
     return [each for each in found.values() if each.negative != "error" or "negative" not in each.choices()]
 
 
-def test_any_metric(warehouse: Warehouse) -> None:
-    for metric in share(warehouse, drawn(40)):
-        assert_ours(warehouse, metric, metric.name)
-
-
-@pytest.mark.soak
-def test_any_metric_in_every_database(warehouse: Warehouse) -> None:
-    for metric in drawn(400):
+@pytest.mark.parametrize("count", mostly_soaked([40, 400], kept=[40]))
+def test_any_metric(warehouse: Warehouse, count: int) -> None:
+    for metric in share(warehouse, drawn(count)) if count == 40 else drawn(count):
         assert_ours(warehouse, metric, metric.name)
 
 

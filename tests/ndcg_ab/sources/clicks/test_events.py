@@ -34,6 +34,7 @@ def event(action: str, ordinal: Any = 0, object_id: Any = "d1", **others: Any) -
 
 HEAD = "query,document,place,shown,clicked\n"
 TWO = [event("impression"), event("click"), event("impression", 2, "d2", query_id="s2", client_id="c2")]
+TEXTS = [{"query_id": "s1", "user_query": text} for text in ("pasta", "rice")]
 ROWS = [
     {"text": "pasta", "doc_id": "d1", "place": 1, "search_id": "s1", "client": "c1", "shown": 1, "clicked": 0},
     {"text": "pasta", "doc_id": "d1", "place": 1, "search_id": "s1", "client": "c1", "shown": 0, "clicked": 1},
@@ -63,12 +64,6 @@ def test_the_text_of_a_query_may_be_on_a_line_of_its_own(is_bulk: bool, tmp_path
     found = read(written(tmp_path, lines, "events.ndjson"))
     assert found.table.to_pylist() == ROWS
     assert (found.read, found.remarks) == (3, ())
-
-
-def test_a_query_with_two_texts_is_refused(tmp_path: Path) -> None:
-    queries = [{"query_id": "s1", "user_query": text} for text in ("pasta", "rice")]
-    with pytest.raises(InputError, match="line 2: query_id 's1' has two texts, 'pasta' and 'rice'"):
-        read(written(tmp_path, [*queries, *TWO]))
 
 
 @pytest.mark.parametrize("names", ["last keys", "dots"])
@@ -133,11 +128,20 @@ def test_a_file_in_pieces_of_which_some_are_odd(tmp_path: Path, monkeypatch: pyt
         read(written(tmp_path, events))
 
 
-def test_several_objects_on_a_line_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("events", "columns", "said"),
+    [
+        ([*TWO, json.dumps(TWO[0]) + json.dumps(TWO[1]), *TWO], {}, "line 4: is not JSON"),
+        ([*TEXTS, *TWO], {}, "line 2: query_id 's1' has two texts, 'pasta' and 'rice'"),
+        (TWO, {"doc": "sku"}, "columns: 'doc' is no field of an event"),
+    ],
+)
+def test_logs_that_are_refused(
+    events: list[Any], columns: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(streams, "BLOCK", 400)
-    path = written(tmp_path, [*TWO, json.dumps(TWO[0]) + json.dumps(TWO[1]), *TWO])
-    with pytest.raises(InputError, match="line 4: is not JSON"):
-        read(path)
+    with pytest.raises(InputError, match=said):
+        read(written(tmp_path, events), columns=columns)
 
 
 def test_what_counts_nothing_and_what_is_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,11 +231,6 @@ def test_files_that_cannot_be_read(name: str, text: str, said: str, tmp_path: Pa
     path.write_text(text)
     message = refusal_text(read, path)
     assert said in message and message.startswith(str(path))
-
-
-def test_columns_that_are_none_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"columns: 'doc' is no field of an event"):
-        read(written(tmp_path, TWO), columns={"doc": "sku"})
 
 
 def test_other_actions_can_be_clicks_and_places_can_be_floats(tmp_path: Path) -> None:
