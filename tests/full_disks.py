@@ -5,7 +5,6 @@ half-made left, or 75 and a bundle that is safe; after the next run every bundle
 of one that nothing disturbed.  The disk is a tmpfs, which root may mount.
 """
 
-import argparse
 import contextlib
 import hashlib
 import os
@@ -22,7 +21,7 @@ from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import input_cache as known_inputs
 from tests.commands import sentences
 from tests.forking import call_in_fork
-from tests.repeated import require_work
+from tests.repeated import read_options, require_work
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import runs, small
 
@@ -135,12 +134,10 @@ def wrong_at_levels(levels: list[int], folder: Path) -> list[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int | str:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--levels", type=int, default=20, help="numbers of bytes from nearly nothing to enough")
-    parser.add_argument("--rooms", type=int, nargs="*", help="these numbers of bytes instead")
-    options = parser.parse_args(words)
+    """levels: how many numbers of bytes, from nearly nothing to enough. room: this number of bytes instead."""
+    options = read_options(__doc__, words, levels=20, room=0)
     levels = [int(ENOUGH * (number + random.random()) / options.levels) for number in range(options.levels)]
-    levels = options.rooms or levels
+    levels = [options.room] if options.room else levels
     require_work("full_disks", levels=len(levels))
     with tempfile.TemporaryDirectory() as folder:
         return "\n".join(wrong_at_levels(levels, Path(folder) / "levels")) or 0

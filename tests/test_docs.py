@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
@@ -144,7 +143,7 @@ def test_pictures_are_current() -> None:
     """`make pictures` has been run since the answer looks as it does; the corpus is that of one version of Python."""
     if sys.version_info[:2] != (3, 11):
         pytest.skip("the picture was made with Python 3.11, whose documentation the demo searches")
-    pictures = script("pictures")
+    pictures = load_script(ROOT / "docs" / "pictures.py")
     drawn = (ROOT / "docs" / "images" / "terminal.svg").read_text(encoding="utf-8")
     shown = pictures.words_in_picture(pictures.draw_terminal(evaluate(ROOT / "configs" / "demo.yaml")))
     # The last digits, and so findings, depend on which modules this machine has.
@@ -258,27 +257,12 @@ def test_no_example_of_a_configuration_holds_what_looks_like_a_secret() -> None:
     assert {name: keys for name, keys in found.items() if keys} == {}
 
 
-def script(name: str) -> Any:
-    """One of the scripts that draw the documentation, as a module."""
-    return load_script(ROOT / "docs" / f"{name}.py")
-
-
-def drawn() -> dict[Path, str]:
-    pages: dict[Path, str] = script("draw").render_pages()
-    return pages
-
-
 @pytest.mark.slow
 def test_drawings_are_current() -> None:
     """`make docs` has been run since the SQL files and the imports changed."""
-    pages = drawn()
-    assert {path.name for path in pages} == {
-        "pipeline.md",
-        "architecture.md",
-        "findings.md",
-        "inputs.md",
-        "glossary.md",
-    }
+    pages: dict[Path, str] = load_script(ROOT / "docs" / "draw.py").render_pages()
+    names = ["architecture.md", "findings.md", "glossary.md", "inputs.md", "pipeline.md"]
+    assert sorted(path.name for path in pages) == names
     for path, text in pages.items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make docs"
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from typer.testing import CliRunner
@@ -91,10 +91,12 @@ def run_command(folder: Path, output: Path, server: str) -> tuple[str, str]:
     return found.stdout, found.stderr
 
 
-def client_of(output: Path) -> object:
+def logged_to(output: Path) -> tuple[Any, Any]:
+    """Return a client of the store of an output directory, and the experiment of the demo."""
     import mlflow
 
-    return mlflow.MlflowClient(tracking_uri=f"sqlite:///{output / 'mlflow.db'}")
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{output / 'mlflow.db'}")
+    return client, client.get_experiment_by_name("demo")
 
 
 def test_the_demo_gives_verdicts_that_are_not_trivial(two_nights: Nights) -> None:
@@ -111,8 +113,7 @@ def test_the_demo_gives_verdicts_that_are_not_trivial(two_nights: Nights) -> Non
 
 def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: Nights) -> None:
     output, finished, _ = two_nights
-    client = client_of(output)
-    experiment = client.get_experiment_by_name("demo")
+    client, experiment = logged_to(output)
     runs = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time ASC"])
     parents = [run for run in runs if run.data.tags["kind"] == "comparison"]
     children = [run for run in runs if run.data.tags["kind"] == "system"]
@@ -148,8 +149,7 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: Nights) -> Non
 
 def test_versions_are_logged_once_per_judgments(two_nights: Nights) -> None:
     output, *_ = two_nights
-    client = client_of(output)
-    experiment = client.get_experiment_by_name("demo")
+    client, experiment = logged_to(output)
     models = client.search_logged_models([experiment.experiment_id])
     assert sorted(model.name for model in models) == sorted(
         ["body-only", "name-weighted", "general-first", "all-words"]
@@ -164,8 +164,7 @@ def test_publishing_again_adds_nothing(two_nights: Nights) -> None:
     from ndcg_ab.trackers import tracker_for_bundle
 
     output, finished, _ = two_nights
-    client = client_of(output)
-    experiment = client.get_experiment_by_name("demo")
+    client, experiment = logged_to(output)
     before = len(client.search_runs([experiment.experiment_id]))
     again = tracker_for_bundle(None, finished[0].bundle).publish(finished[0].bundle)
     assert not again.new
@@ -191,8 +190,7 @@ def test_a_half_published_bundle_is_published_whole(two_nights: Nights, tmp_path
     from ndcg_ab.trackers.mlflow.values import COMPLETE
 
     output, finished, _ = two_nights
-    client = client_of(output)
-    experiment = client.get_experiment_by_name("demo")
+    client, experiment = logged_to(output)
     key = read_bundle(finished[1].bundle).key
     (parent,) = [
         run

@@ -1,7 +1,6 @@
 """A function judges: in Python, from a configuration, in kept evaluations; what is asked once, refused and told."""
 
 import contextlib
-import functools
 import json
 import sqlite3
 import sys
@@ -76,16 +75,6 @@ def judged(judge: Any, told: list[str], **arguments: Any) -> None:
         compared(judge, progress=tell, **arguments)
 
 
-@functools.cache
-def expected_of(text: str) -> Any:
-    return content(compared(json.loads(text)))["comparisons"]
-
-
-def means_of(grades: dict[str, dict[str, int]]) -> Any:
-    """The comparisons by a file of these grades, computed once."""
-    return expected_of(json.dumps(grades))
-
-
 def content(result: Any) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(result.to_json())
     return found
@@ -118,7 +107,7 @@ def test_a_file_s_grade_always_counts(precedence: Any) -> None:
     people = {query: {"a": 0, "c": 2, "b": 1} for query in list(QUERIES)[:19]}
     whole = {query: people.get(query, {"a": 2, "b": 1, "c": 0}) | {"d": 1} for query in QUERIES}
     found = compared(people, more_judgments=known, judgments_precedence=precedence)
-    assert content(found)["comparisons"] == means_of(whole)
+    assert content(found)["comparisons"] == content(compared(whole))["comparisons"]
     told = content(found)["function_judge"]
     assert (told["judged"], told["unsaid"]) == (19 + 4, 0)
     assert (told["compared"], told["equal"], told["mean_difference"]) == (57, 19, 0)

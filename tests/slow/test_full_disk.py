@@ -48,9 +48,7 @@ def full() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", mostly_soaked(COMMANDS, kept=["JSON", "a page", "a sheet", "an example"]))
-def test_a_command_that_has_no_room_says_so_in_a_line(
-    name: str, full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_that_has_no_room_says_so_in_a_line(name: str, full: Path, tmp_path: Path) -> None:
     words = COMMANDS[name]
     if "CONFIG" in words:
         nights(tmp_path, 2)
@@ -75,7 +73,7 @@ def test_temporary_files_without_room_are_named(full: Path, tmp_path: Path, monk
 
 def test_the_next_run_makes_what_an_undisturbed_one_makes(full: Path) -> None:
     """Where nothing is kept. Twenty numbers of bytes by chance: python -m tests.full_disks."""
-    assert full_disks.main(["--rooms", "3000000"]) == 0
+    assert full_disks.main(["--room", "3000000"]) == 0
 
 
 @pytest.mark.soak

@@ -60,9 +60,7 @@ def test_a_stopped_run() -> None:
     assert stopped["stopped"] == 1 and stopped["bundles"] >= 1
 
 
-def test_the_first_night_that_fails_ends_the_module_with_its_traceback(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_the_first_night_that_fails_ends_the_module_with_its_traceback() -> None:
     """As when the pipeline had another signature than the nights: no kill was looked at, and nobody saw why."""
     code = (
         "import sys, tests.killing as killing\n"

@@ -89,82 +89,76 @@ class TestTrecEval:
 
 
 @pytest.mark.slow
-class TestBeir:
+@settings(derandomize=True, max_examples=examples(10), deadline=None)
+@given(QRELS, ORDERED_RUNS)
+def test_beir(judgments: Grades, run: Run) -> None:
     """BEIR hands everything to pytrec_eval; its preset leaves two of trec_eval's rules out."""
-
-    @settings(derandomize=True, max_examples=examples(10), deadline=None)
-    @given(QRELS, ORDERED_RUNS)
-    def test_random(self, judgments: Grades, run: Run) -> None:
-        theirs = make_golden.trec_eval("ndcg_cut.10")(judgments, run)
-        for query, value in values(judgments, run, name_of("beir")).items():
-            assert value == pytest.approx(theirs.get(query, 0.0), abs=1e-9)
+    theirs = make_golden.trec_eval("ndcg_cut.10")(judgments, run)
+    for query, value in values(judgments, run, name_of("beir")).items():
+        assert value == pytest.approx(theirs.get(query, 0.0), abs=1e-9)
 
 
 @pytest.mark.slow
-class TestIrMeasures:
-    def test_gdeval(self, collection: Collection) -> None:
-        """ir_measures brings the script along, which prints five digits and knows queries by whole numbers."""
-        if not shutil.which("perl"):
-            pytest.skip("gdeval is a Perl script")
-        judgments, ranking = collection.judgments(), collection.ranking(collection.first)
-        number = {query: str(index) for index, query in enumerate(sorted(judgments))}
-        numbered = {number[query]: grades for query, grades in judgments.items()}
-        run = {number[query]: found for query, found in ranking.items() if query in number}
-        found = values_of(numbered, run, [name_of("gdeval", cutoff) for cutoff in (5, 20)])
-        for cutoff in (5, 20):
-            theirs = make_golden.gdeval(cutoff)(numbered, run)
-            ours = found[name_of("gdeval", cutoff)]
-            assert len(ours) == len(judgments)
-            for query, value in ours.items():
-                assert value == pytest.approx(theirs[query], abs=6e-6), query
+def test_gdeval(collection: Collection) -> None:
+    """ir_measures brings the script along, which prints five digits and knows queries by whole numbers."""
+    if not shutil.which("perl"):
+        pytest.skip("gdeval is a Perl script")
+    judgments, ranking = collection.judgments(), collection.ranking(collection.first)
+    number = {query: str(index) for index, query in enumerate(sorted(judgments))}
+    numbered = {number[query]: grades for query, grades in judgments.items()}
+    run = {number[query]: found for query, found in ranking.items() if query in number}
+    found = values_of(numbered, run, [name_of("gdeval", cutoff) for cutoff in (5, 20)])
+    for cutoff in (5, 20):
+        theirs = make_golden.gdeval(cutoff)(numbered, run)
+        ours = found[name_of("gdeval", cutoff)]
+        assert len(ours) == len(judgments)
+        for query, value in ours.items():
+            assert value == pytest.approx(theirs[query], abs=6e-6), query
 
 
 @pytest.mark.slow
-class TestRanx:
-    @settings(derandomize=True, max_examples=examples(16), deadline=None)
-    @given(QRELS, ORDERED_RUNS)
-    def test_random(self, judgments: Grades, run: Run) -> None:
-        ours = values(judgments, run, name_of("ranx", 3, no_relevant="zero"))
-        assert ours == pytest.approx(make_golden.ranx("ndcg@3")(judgments, run), abs=1e-9)
+@settings(derandomize=True, max_examples=examples(16), deadline=None)
+@given(QRELS, ORDERED_RUNS)
+def test_ranx(judgments: Grades, run: Run) -> None:
+    ours = values(judgments, run, name_of("ranx", 3, no_relevant="zero"))
+    assert ours == pytest.approx(make_golden.ranx("ndcg@3")(judgments, run), abs=1e-9)
 
 
 @pytest.mark.slow
-class TestScikitLearn:
-    @settings(derandomize=True, max_examples=examples(10), deadline=None)
-    @given(
+@settings(derandomize=True, max_examples=examples(10), deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(QUERIES),
         st.dictionaries(
-            st.sampled_from(QUERIES),
-            st.dictionaries(
-                st.sampled_from(DOCUMENTS),
-                st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0, 2.0])),
-                min_size=2,
-            ),
-            min_size=6,
-        )
+            st.sampled_from(DOCUMENTS),
+            st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0, 2.0])),
+            min_size=2,
+        ),
+        min_size=6,
     )
-    def test_random(self, asked: dict[str, dict[str, tuple[int, float]]]) -> None:
-        """Every document judged and returned, ties everywhere, also across the cutoff."""
-        judgments = {query: {doc: grade for doc, (grade, _) in docs.items()} for query, docs in asked.items()}
-        run = {query: {doc: score for doc, (_, score) in docs.items()} for query, docs in asked.items()}
-        names = {cutoff: name_of("sklearn", cutoff, no_relevant="zero") for cutoff in (1, 2, 3, 5, None)}
-        found = values_of(judgments, run, names.values())
-        for cutoff, name in names.items():
-            theirs = make_golden.scikit_learn("ndcg_score", cutoff)(judgments, run)
-            assert found[name] == pytest.approx(theirs, abs=1e-12)
+)
+def test_scikit_learn(asked: dict[str, dict[str, tuple[int, float]]]) -> None:
+    """Every document judged and returned, ties everywhere, also across the cutoff."""
+    judgments = {query: {doc: grade for doc, (grade, _) in docs.items()} for query, docs in asked.items()}
+    run = {query: {doc: score for doc, (_, score) in docs.items()} for query, docs in asked.items()}
+    names = {cutoff: name_of("sklearn", cutoff, no_relevant="zero") for cutoff in (1, 2, 3, 5, None)}
+    found = values_of(judgments, run, names.values())
+    for cutoff, name in names.items():
+        theirs = make_golden.scikit_learn("ndcg_score", cutoff)(judgments, run)
+        assert found[name] == pytest.approx(theirs, abs=1e-12)
 
 
 @pytest.mark.slow
-class TestMlflow:
-    @settings(derandomize=True, max_examples=examples(12), deadline=None)
-    @given(QRELS, ORDERED_RUNS)
-    def test_random(self, judgments: Grades, run: Run) -> None:
-        names = {cutoff: name_of("mlflow", cutoff) for cutoff in (1, 3, 10)}
-        found = values_of(judgments, run, names.values())
-        for cutoff, name in names.items():
-            theirs, ours = make_golden.mlflow(cutoff)(judgments, run), found[name]
-            assert ours == pytest.approx({query: theirs[query] for query in ours}, abs=1e-9)
-            left_out = [query for query in judgments if query not in ours]
-            assert all(theirs[query] == float(query not in run) for query in left_out), "1 where nothing was returned"
+@settings(derandomize=True, max_examples=examples(12), deadline=None)
+@given(QRELS, ORDERED_RUNS)
+def test_mlflow(judgments: Grades, run: Run) -> None:
+    names = {cutoff: name_of("mlflow", cutoff) for cutoff in (1, 3, 10)}
+    found = values_of(judgments, run, names.values())
+    for cutoff, name in names.items():
+        theirs, ours = make_golden.mlflow(cutoff)(judgments, run), found[name]
+        assert ours == pytest.approx({query: theirs[query] for query in ours}, abs=1e-9)
+        left_out = [query for query in judgments if query not in ours]
+        assert all(theirs[query] == float(query not in run) for query in left_out), "1 where nothing was returned"
 
 
 # shared case of nDCG (values that tools print or document) -> preset; ours name it themselves

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import ndcg_ab
-from ndcg_ab.comparing.sampling import WHOLE, describe_log, limit_queries_needed, shares_not_drawn
+from ndcg_ab.comparing.sampling import WHOLE, clusters_by_prefix, describe_log, limit_queries_needed, shares_not_drawn
 from ndcg_ab.results.decisions import measured_state
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.paired import Column, sort_by_query
@@ -328,3 +328,18 @@ def test_lines_of_json_may_leave_out_what_is_empty(world: Any, result: ndcg_ab.C
     path.write_text("\n".join(lines))
     found = ndcg_ab.compare(judgments, systems, queries=path, metrics=["ndcg@5"])
     assert found.comparisons[0].queries == len(judgments)
+
+
+# ---- which queries belong together, by their ids
+
+
+def test_the_last_of_the_text_ends_a_cluster_s_name() -> None:
+    """Conversation 106_1 has the turns 106_1_1 and 106_1_2; an id without the text, or only with it, is its own."""
+    found = clusters_by_prefix(["106_1_1", "106_1_2", "106_2_1", "plain", "_x"], "_")
+    assert found == {"106_1_1": "106_1", "106_1_2": "106_1", "106_2_1": "106_2", "plain": "plain", "_x": "_x"}
+
+
+def test_a_text_that_no_id_contains_is_refused() -> None:
+    with pytest.raises(ndcg_ab.InputError, match=r"cluster_prefix = '#': no query id contains it \(such as '1'\)"):
+        clusters_by_prefix(["2", "1"], "#")
+    assert clusters_by_prefix([], "#") == {}

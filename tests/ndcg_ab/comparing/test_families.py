@@ -77,9 +77,6 @@ def without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in names}
 
 
-# ---- roles of metrics
-
-
 # ---- slices and weights
 
 

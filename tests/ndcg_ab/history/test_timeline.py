@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
@@ -24,6 +23,7 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.commands import invoke
 from tests.paths import ROOT
 from tests.printing import print_to_text
+from tests.slow.broken_servers import configuration
 from tests.small_evaluation import changed_run, rows_of, small, undrawn
 from tests.small_evaluation import nights as nights_of
 
@@ -287,11 +287,7 @@ def test_the_latest_night_may_lack_the_metric(tmp_path: Path) -> None:
 
 
 def command(evaluation: Evaluation, *words: str) -> Any:
-
-    content = json.loads(evaluation.model_dump_json(exclude={"directory"}, exclude_none=True, exclude_defaults=True))
-    path = evaluation.directory / "config.yaml"
-    path.write_text(yaml.safe_dump(content))
-    return invoke(["history", str(path), *words])
+    return invoke(["history", str(configuration(evaluation, evaluation.directory.parent)), *words])
 
 
 @pytest.mark.parametrize("words", [[], ["--query", "bread"]])

@@ -495,6 +495,12 @@ class TestBlock:
         ]
         assert "Titles or addresses are known of 4 of the 19 documents here." in text
 
+    def test_the_largest_differences_of_any_candidate_stay_up_or_down(self) -> None:
+        """By hand: 0, 0.5 down, 0.3 up, not scored, 0.5 up of the second candidate."""
+        values = [[0.5, 0.9, 0.4, None, 0.1], [0.5, 0.4, 0.7, 0.2, None], [0.5, 0.9, 0.4, 0.8, 0.6]]
+        shown = {"values": [values, []], "baseline": 0}
+        assert page_block.query_indices_by_difference(shown) == [1, 4, 2, 0, 3]
+
     def test_the_same_evaluation_gives_the_same_bytes(self, data: PageData, text: str) -> None:
         assert page.render_page(data) == text
 
