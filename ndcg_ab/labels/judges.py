@@ -20,8 +20,7 @@ from ndcg_ab.results.change_records import Judge, JudgeNoise, Judges, TwoJudges
 from ndcg_ab.scoring.metric_tables import own_metrics
 from ndcg_ab.scoring.parity import read_results
 from ndcg_ab.scoring.scoring import PulledInputs
-from ndcg_ab.sources.judgments.gathering import split_by_judge
-from ndcg_ab.sources.judgments.grades import JudgmentCodes
+from ndcg_ab.sources.judgments.gathering import JudgmentCodes, split_by_judge
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.score import score_query
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha

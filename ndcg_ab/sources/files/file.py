@@ -364,7 +364,7 @@ def delimited_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[p
 
 
 def jsonl_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
-    names = layout.choose_columns(Sample.of_file(path).object_keys, reading.columns)
+    names = layout.choose_columns(Sample.of_file(path).column_names, reading.columns)
     if len(set(names.values())) < len(names):
         raise streams.UnusualError("a column for two fields")
     parse = pajson.ParseOptions(

@@ -93,11 +93,6 @@ class Sample:
         values = [parse(line) for line in self.lines if self.is_json]
         return values if all(isinstance(each, dict) for each in values) else []
 
-    @property
-    def object_keys(self) -> list[str]:
-        """The keys of the first objects of JSON Lines, each once."""
-        return list(dict.fromkeys(key for each in self.objects for key in each))
-
     @functools.cached_property
     def document(self) -> Any:
         """The beginning of a JSON document as a Python value, or None for other files.
@@ -133,10 +128,8 @@ class Sample:
         if self.is_parquet:
             return list(self.parquet_columns)
         if self.is_json:
-            listed = self.value if isinstance(self.value, list) else []
-            return self.object_keys or list(
-                dict.fromkeys(key for each in listed if isinstance(each, dict) for key in each)
-            )
+            rows = self.objects or (self.value if isinstance(self.value, list) else [])
+            return list(dict.fromkeys(key for row in rows if isinstance(row, dict) for key in row))
         heads = [self.head(delimiter) for delimiter in DELIMITERS]
         return max(heads, key=len) if self.lines else ()
 

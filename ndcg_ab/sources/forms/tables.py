@@ -23,17 +23,14 @@ from ndcg_ab.sources.forms.plausible import (
     field_column,
     match_columns,
     numbers,
-    query_column,
     rated_values,
 )
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample, as_texts
 from ndcg_ab.sources.forms.user_events import are_events
+from ndcg_ab.sources.tables import schema
+from ndcg_ab.sources.tables.schema import QUERY_ID, Field, Layout
 
-FIELDS = {
-    JUDGMENTS: ("query_id", "doc_id", "grade"),
-    RANKING: ("query_id", "doc_id", "score", "rank"),
-    QUERIES: ("query_id", "text"),
-}
+LAYOUTS = {JUDGMENTS: schema.JUDGMENT, RANKING: schema.RANKING, QUERIES: Layout("query", (QUERY_ID, Field("text")))}
 NUMBERS = ("grade", "score", "rank")
 OF_QUERIES = ("weight", "cluster", "probability", "disagreement")  # columns of numbers that queries have
 
@@ -166,11 +163,8 @@ def read_as_kind(sample: Sample, kind: str, is_plausible: Callable[[Table, Mappi
     is_plausible: receives a table and the mapping field -> column.
     """
     for table in find_tables(sample):
-        mapped = {field: column for field, column in sample.columns.items() if column in table.columns}
-        free = [name for name in table.columns if name not in mapped.values()]
-        columns = mapped | match_columns([field for field in FIELDS[kind] if field not in mapped], free)
-        if kind == QUERIES and "query_id" not in columns and (column := query_column(free)):
-            columns["query_id"] = column
+        chosen = LAYOUTS[kind].choose_columns([*table.columns], sample.columns)
+        columns = {field: column for field, column in chosen.items() if column in table.columns}
         if "query_id" in columns and is_plausible(table, columns):
             return table.reading(kind, columns)
     return None

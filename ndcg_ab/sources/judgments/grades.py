@@ -1,17 +1,9 @@
-"""Convert grades: numbers for words, checks for timestamps and ids, and one grade per document.
-
-A document may have grades from several files and several judges.
-"""
+"""Convert grades: numbers for words, and checks for timestamps and ids in their place."""
 
 import dataclasses
-import math
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from statistics import fmean, median, multimode
-from typing import Any, NoReturn
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,124 +11,7 @@ from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Pulled, PullRequest, Source
 from ndcg_ab.sources.forms.plausible import MOST_GRADE, is_plain_number
-from ndcg_ab.sources.tables.schema import JUDGMENT, Layout
-
-Array = Any
-Refuse = Callable[[int, list[tuple[int, float]], int], NoReturn]
-Combine = str | Refuse
-
-
-COMBINED: dict[str, Callable[[Sequence[float]], float]] = {
-    "majority": lambda grades: min(multimode(grades)),
-    "median": median,
-    "mean": lambda grades: fmean(sorted(grades)),
-    "highest": max,
-    "lowest": min,
-}
-TOGETHER = "together"  # judges of all files are combined
-CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of earlier and later grades
-    TOGETHER: lambda before, later: later,
-    "last": lambda before, later: later,
-    "first": lambda before, later: before,
-    "highest": np.maximum,
-    "lowest": np.minimum,
-}
-
-
-@dataclass(frozen=True, eq=False)
-class JudgmentCodes:
-    """Judgments as arrays of integer codes, with one element per judgment, sorted by document, judge, file and grade.
-
-    Attributes
-    ----------
-    keys : pa.Table
-        query_id and doc_id of each document, one row per document.
-    key : array of int
-        Row number of the document in `keys`.
-    judge : array of int
-        Index of the judge in `judges`.
-    file : array of int
-        Index of the file.
-    grade : array of float
-        The grade.
-    judges : tuple of str
-        The names of the judges, empty for an unnamed judge.
-    """
-
-    keys: pa.Table
-    key: Array
-    judge: Array
-    file: Array
-    grade: Array
-    judges: tuple[str, ...]
-
-    def latest_rows(self, is_used: Array) -> Array:
-        """Return, for each document and judge, the index of the last of the judgments at which `is_used` is true."""
-        rows = np.flatnonzero(is_used)
-        return rows[np.append(differ_from_next(self.key[rows], self.judge[rows]), True)]
-
-    def of_judge(self, name: str) -> pa.Table:
-        """Return the judgments of one judge, in the columns of `JUDGMENT`."""
-        mine = self.judge == self.judges.index(name)
-        table = self.keys.take(pa.array(self.key[mine])).append_column("grade", pa.array(self.grade[mine]))
-        return table.cast(JUDGMENT.schema)
-
-
-def differ_from_next(*columns: Array) -> Array:
-    """Return, for every row but the last, whether the next row has another value in any of the columns."""
-    return np.any([column[1:] != column[:-1] for column in columns], axis=0)
-
-
-# The documents that a later file judges, with their grades before the file (nan: none) and after it
-LaterGrades = tuple[Array, Array, Array]
-
-
-def combine_judgments(
-    codes: JudgmentCodes, precedence: str, combine: Combine
-) -> tuple[Array, list[LaterGrades], int, int]:
-    """Combine the judgments of all files and judges, and return (grades, later, several, disagreed).
-
-    grades: one for each document. later: for each file after the first, the documents that it judges, their grades
-    by the files before it (NaN without any) and their grades with it. several: number of documents with several judges.
-    disagreed: number of documents on which judges disagree.
-
-    precedence: the rule for documents that several files judge. combine: the name of the rule for judges who disagree,
-    or a function that raises an error. The function is called at the first disagreement, with the document, its (judge,
-    grade) pairs and the number of documents on which judges disagree.
-    """
-    now = np.full(codes.keys.num_rows, math.nan)
-    later, several, disagreed = [], 0, 0
-    for index in range(int(codes.file.max()) + 1):
-        rows = codes.latest_rows(codes.file <= index if precedence == TOGETHER else codes.file == index)
-        documents, values, more, odd = combine_judges(codes.key[rows], codes.judge[rows], codes.grade[rows], combine)
-        before = now.copy()
-        now[documents] = np.where(np.isnan(now[documents]), values, CHOSEN[precedence](now[documents], values))
-        several, disagreed = (more, odd) if precedence == TOGETHER else (several + more, disagreed + odd)
-        if index:
-            keys = np.unique(codes.key[codes.file == index])
-            later.append((keys, before[keys], now[keys]))
-    return now, later, several, disagreed
-
-
-def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> tuple[Array, Array, int, int]:
-    """Combine the grades that several judges give a document, and return (documents, grades, several, disagreed).
-
-    documents: the distinct codes in `key`. grades: the combined grade of each of these documents. several: number of
-    documents with several judges. disagreed: number of documents with unequal grades. key: code of the document of each
-    judgment, sorted. combine: the name of a rule, or a function that is called at the first unequal grades and raises
-    an error.
-    """
-    documents, start, counts = np.unique(key, return_index=True, return_counts=True)
-    values = grade[start].copy()
-    lowest, highest = np.minimum.reduceat(grade, start), np.maximum.reduceat(grade, start)
-    odd = np.flatnonzero(lowest < highest)
-    for index in odd.tolist():
-        rows = slice(start[index], start[index] + counts[index])
-        if not isinstance(combine, str):
-            combine(int(documents[index]), list(zip(judge[rows].tolist(), grade[rows].tolist(), strict=True)), len(odd))
-        values[index] = COMBINED[combine](grade[rows].tolist())
-    return documents, values, int((counts > 1).sum()), len(odd)
-
+from ndcg_ab.sources.tables.schema import Layout
 
 ESCI = {"E": 3, "S": 2, "C": 1, "I": 0}  # exact, substitute, complement, irrelevant: Amazon's shopping queries
 MOST_WORDS = 20  # more different texts are no grades
