@@ -4,23 +4,10 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ndcg_core.measures import score as scoring
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.registry import Quotient
-from ndcg_core.measures.score import (
-    Result,
-    condense_results,
-    discount,
-    document_gains,
-    factors_at_ranks,
-    gain,
-    gains_at_ranks,
-    has_relevant_judgment,
-    ideal_end,
-    ideal_gains,
-    order_results,
-    quotient,
-    score_query,
-)
+from ndcg_core.measures.score import Result
 from ndcg_core.measures.writing import choice_text, format_number
 
 
@@ -152,21 +139,21 @@ def explain(
     ValueError
         If the results cannot be ordered: a repeated document, or a missing score or rank.
     """
-    value = quotient(metric, results, judgments, highest_grade)
+    value = scoring.quotient(metric, results, judgments, highest_grade)
     highest = max(judgments.values()) if highest_grade is None else highest_grade
-    judged_results = condense_results(metric, results, judgments)
-    ranking = order_results(judged_results, metric)
-    gains = gains_at_ranks(metric, ranking, judgments)
+    judged_results = scoring.condense_results(metric, results, judgments)
+    ranking = scoring.order_results(judged_results, metric)
+    gains = scoring.gains_at_ranks(metric, ranking, judgments)
     scores = {row.doc_id: row.score for row in judged_results}
     rows = [
         (document.doc_id, scores[document.doc_id], judgments.get(document.doc_id), own)
         for document, own in zip(ranking, gains, strict=True)
     ]
-    factors = factors_at_ranks(metric, ranking, gains, judgments, highest)
+    factors = scoring.factors_at_ranks(metric, ranking, gains, judgments, highest)
     ideal: list[tuple[str | None, float | None, float | None, float]] = []
     if metric.traits.takes("ideal"):
         ideal = ideal_rows(metric, [document.doc_id for document in ranking], judgments, highest)
-    best = add_running_sums(ideal, [discount(metric, rank) for rank in range(1, len(ideal) + 1)])
+    best = add_running_sums(ideal, [scoring.discount(metric, rank) for rank in range(1, len(ideal) + 1)])
     return Explanation(
         metric, add_running_sums(rows, factors), best, value, explain_value(metric, judged_results, results, judgments)
     )
@@ -194,16 +181,18 @@ def ideal_rows(
     Documents that gain nothing are left out. With ``ideal=max`` each doc_id is None, since every rank has the highest
     grade. returned: ids of the system's documents in rank order. highest: highest grade in the whole evaluation.
     """
-    result_gains = document_gains(metric, returned, judgments)
-    worths = [worth for worth in ideal_gains(metric, result_gains, judgments, highest, len(result_gains)) if worth > 0]
+    result_gains = scoring.document_gains(metric, returned, judgments)
+    worths = [
+        worth for worth in scoring.ideal_gains(metric, result_gains, judgments, highest, len(result_gains)) if worth > 0
+    ]
     if metric.has_endless_ideal:
         return [(None, None, metric.max_grade or highest, worth) for worth in worths]
     pool = list(judgments)
     if metric.has_own_ideal:
         pool = [doc_id for doc_id in returned[: metric.ideal_depth] if doc_id in judgments]
-    pool.sort(key=lambda doc_id: (-gain(metric, judgments[doc_id]), doc_id.encode()))
-    end = ideal_end(metric, len(returned))
-    best = [(doc_id, gain(metric, judgments[doc_id])) for doc_id in pool[:end]]
+    pool.sort(key=lambda doc_id: (-scoring.gain(metric, judgments[doc_id]), doc_id.encode()))
+    end = scoring.ideal_end(metric, len(returned))
+    best = [(doc_id, scoring.gain(metric, judgments[doc_id])) for doc_id in pool[:end]]
     return [(doc_id, None, judgments[doc_id], worth) for doc_id, worth in best if worth > 0]
 
 
@@ -216,7 +205,7 @@ def explain_value(
     """
     if not results and metric.unanswered == "exclude":
         return "the system returned nothing, and unanswered = exclude leaves the query out"
-    if not has_relevant_judgment(metric, judgments):
+    if not scoring.has_relevant_judgment(metric, judgments):
         return f"nothing judged has a gain (no_relevant = {metric.no_relevant})"
     if not results:
         return "the system returned nothing"
@@ -258,7 +247,7 @@ def steps(
     -----
     Choices that are valid only together, such as ``gain = binary`` and ``relevant_from``, change in one step.
     """
-    yield Step("", first, score_query(first, results, judgments, highest_grade))
+    yield Step("", first, scoring.score_query(first, results, judgments, highest_grade))
     current, waiting = first, dict[str, Any]()
     for field in dataclasses.fields(Metric):
         value = getattr(last, field.name)
@@ -267,7 +256,7 @@ def steps(
         waiting[field.name] = value
         try:
             changed_metric = dataclasses.replace(current, **waiting)
-            changed_value = score_query(changed_metric, results, judgments, highest_grade)
+            changed_value = scoring.score_query(changed_metric, results, judgments, highest_grade)
         except MetricError:
             continue
         current = changed_metric

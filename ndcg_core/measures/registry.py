@@ -6,7 +6,7 @@ tests. Definitions with examples: docs/definitions.md.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -430,36 +430,30 @@ def judged_share(ranked: RankedGains) -> Quotient:
 Entry = TypeVar("Entry", Gain, Discount, Ideal, Measure)
 
 
-def _index_by_name(entries: Iterable[Entry]) -> dict[str, Entry]:
+def _index_by_name(*entries: Entry) -> dict[str, Entry]:
     return {entry.name: entry for entry in entries}
 
 
 GAINS = _index_by_name(
-    [
-        Gain("linear", linear),
-        Gain("exponential", exponential),
-        Gain("binary", binary, choices=("relevant_from",), highest=1.0),
-        Gain("judged", judged, is_choice=False, is_of_every_grade=True, relevance="binary", highest=1.0),
-    ]
+    Gain("linear", linear),
+    Gain("exponential", exponential),
+    Gain("binary", binary, choices=("relevant_from",), highest=1.0),
+    Gain("judged", judged, is_choice=False, is_of_every_grade=True, relevance="binary", highest=1.0),
 )
 """Name of a gain -> its entry."""
 DISCOUNTS = _index_by_name(
-    [
-        Discount("log2", log2),
-        Discount("jarvelin_kekalainen", jarvelin_kekalainen, choices=("discount_base",)),
-        Discount("reciprocal", reciprocal),
-        Discount("none", no_discount),
-        Discount("geometric", geometric, choices=("persistence",), is_choice=False),
-    ]
+    Discount("log2", log2),
+    Discount("jarvelin_kekalainen", jarvelin_kekalainen, choices=("discount_base",)),
+    Discount("reciprocal", reciprocal),
+    Discount("none", no_discount),
+    Discount("geometric", geometric, choices=("persistence",), is_choice=False),
 )
 """Name of a discount -> its entry."""
 IDEALS = _index_by_name(
-    [
-        Ideal("global", GainSource.JUDGED),
-        Ideal("local", GainSource.RETURNED, depth="cutoff"),
-        Ideal("recall", GainSource.RETURNED, depth="recall_depth", choices=("recall_depth",)),
-        Ideal("max", GainSource.HIGHEST, choices=("max_grade",)),
-    ]
+    Ideal("global", GainSource.JUDGED),
+    Ideal("local", GainSource.RETURNED, depth="cutoff"),
+    Ideal("recall", GainSource.RETURNED, depth="recall_depth", choices=("recall_depth",)),
+    Ideal("max", GainSource.HIGHEST, choices=("max_grade",)),
 )
 """Name of an ideal ranking -> its entry."""
 sum_measure = partial(Measure, is_additive=True, is_bounded=True)
@@ -467,36 +461,28 @@ sum_measure = partial(Measure, is_additive=True, is_bounded=True)
 recall_measure = partial(Measure, quotient=recall, divisor=Divisor.IDEAL, is_bounded=True, ideal="global")
 """Make a measure whose sum over the ranks of a ranking is divided by the number of all relevant documents."""
 MEASURES = _index_by_name(
-    [
-        sum_measure("ndcg", normalised, Divisor.IDEAL, gain=CHOSEN, discount=CHOSEN, ideal=CHOSEN),
-        Measure("dcg", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=False, gain=CHOSEN, discount=CHOSEN),
-        Measure("cg", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=False, gain=CHOSEN),
-        Measure("accuracy", accuracy, Divisor.NOTHING, is_additive=False, is_bounded=True, is_decided_by_first=True),
-        sum_measure("precision", precision, Divisor.LENGTH),
-        recall_measure("recall", is_additive=True),
-        Measure("rr", reciprocal_rank, Divisor.NOTHING, is_additive=False, is_bounded=True, is_decided_by_first=True),
-        sum_measure("judged", judged_share, Divisor.SHOWN, gain="judged"),
-        recall_measure("ap", is_additive=False, factors=precision_at_ranks),
-        sum_measure("rbp", cumulated, Divisor.NOTHING, discount="geometric"),
-        Measure(
-            "err",
-            cumulated,
-            Divisor.NOTHING,
-            is_additive=False,
-            is_bounded=True,
-            gain="exponential",
-            factors=stopping_factors,
-            choices=("max_grade",),
-        ),
-        recall_measure("rprec", is_additive=True, factors=within_relevant_factors, has_cutoff=False),
-        recall_measure("bpref", is_additive=False, factors=preference_factors, has_cutoff=False, ignores=("unjudged",)),
-        recall_measure(
-            "infap",
-            is_additive=False,
-            factors=inferred_precision_factors,
-            is_monotone=False,
-            has_cutoff=False,
-        ),
-    ]
+    sum_measure("ndcg", normalised, Divisor.IDEAL, gain=CHOSEN, discount=CHOSEN, ideal=CHOSEN),
+    Measure("dcg", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=False, gain=CHOSEN, discount=CHOSEN),
+    Measure("cg", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=False, gain=CHOSEN),
+    Measure("accuracy", accuracy, Divisor.NOTHING, is_additive=False, is_bounded=True, is_decided_by_first=True),
+    sum_measure("precision", precision, Divisor.LENGTH),
+    recall_measure("recall", is_additive=True),
+    Measure("rr", reciprocal_rank, Divisor.NOTHING, is_additive=False, is_bounded=True, is_decided_by_first=True),
+    sum_measure("judged", judged_share, Divisor.SHOWN, gain="judged"),
+    recall_measure("ap", is_additive=False, factors=precision_at_ranks),
+    sum_measure("rbp", cumulated, Divisor.NOTHING, discount="geometric"),
+    Measure(
+        "err",
+        cumulated,
+        Divisor.NOTHING,
+        is_additive=False,
+        is_bounded=True,
+        gain="exponential",
+        factors=stopping_factors,
+        choices=("max_grade",),
+    ),
+    recall_measure("rprec", is_additive=True, factors=within_relevant_factors, has_cutoff=False),
+    recall_measure("bpref", is_additive=False, factors=preference_factors, has_cutoff=False, ignores=("unjudged",)),
+    recall_measure("infap", is_additive=False, factors=inferred_precision_factors, is_monotone=False, has_cutoff=False),
 )
 """Name of a measure -> its entry (docs/definitions.md)."""

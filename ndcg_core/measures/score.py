@@ -468,9 +468,6 @@ def tie_bounds(
         results_in_order = [Result(doc_id, None, rank) for rank, (_, doc_id) in enumerate(ranked, start=1)]
         return score_query(with_ties(metric, "given"), results_in_order, judgments, highest_grade, ideal=ideal) or 0.0
 
-    if not can_order_change_value(metric, results, judgments):
-        value = score_with_ordered_ties(1.0)
-        return TieBounds(value, value if metric.traits.is_additive else None, value)
     expected = None
     if metric.traits.is_additive:
         by_rank = [Result(result.doc_id, None, result.rank_given) for result in results]

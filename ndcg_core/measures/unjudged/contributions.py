@@ -114,6 +114,11 @@ def replace_rows(values: Values, rows: IntArray, new: Values) -> Values:
     return padded[:-1]
 
 
+def gather(values: Values, rows: IntArray, otherwise: int) -> Values:
+    """Return the values of the rows with these indices; the index -1 gives `otherwise`."""
+    return np.append(values, values.dtype.type(otherwise))[rows]
+
+
 class Gains(NamedTuple):
     """The gains of n results or documents: known if judged, random if unjudged.
 

@@ -37,27 +37,8 @@ import numpy as np
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.score import gain, highest_gain
-from ndcg_core.measures.unjudged.contributions import (
-    BoolArray,
-    DocumentPool,
-    FloatArray,
-    Gains,
-    IntArray,
-    JudgedCounts,
-    RankedResults,
-    ResultsWithGains,
-    Values,
-    counts_results,
-    discount_sums,
-    expected_contributions,
-    grade_gains,
-    is_plain_sum,
-    lacks_expected_value,
-    rank_weights,
-    replace_rows,
-    rows_by_number,
-    values_by_first_rank,
-)
+from ndcg_core.measures.unjudged import contributions
+from ndcg_core.measures.unjudged.contributions import BoolArray, FloatArray, Gains, IntArray, JudgedCounts
 
 BANDS = (2, 5, 10, 20, 50)  # the last rank of each band but the last, which has no end
 SHRINKAGE = 2.0  # results: the weight of the distribution over all bands in that of each band
@@ -99,7 +80,7 @@ def typical_gaining_grade(metric: Metric) -> float | None:
     return next(gaining, None)
 
 
-def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: RankedResults) -> GradeChances:
+def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: contributions.RankedResults) -> GradeChances:
     """Estimate the probabilities of the grades of an unjudged result, by rank band.
 
     They are estimated from the judged results of all systems.
@@ -174,17 +155,17 @@ class SystemPair:
         A metric for which unjudged results gain nothing.
     judged : JudgedCounts
         Number of judged documents by query and grade.
-    candidate, baseline : RankedResults
+    candidate, baseline : contributions.RankedResults
         The results of each system within the metric's depth.
     """
 
     metric: Metric
     judged: JudgedCounts
-    candidate: RankedResults
-    baseline: RankedResults
+    candidate: contributions.RankedResults
+    baseline: contributions.RankedResults
 
     @property
-    def systems(self) -> tuple[RankedResults, RankedResults]:
+    def systems(self) -> tuple[contributions.RankedResults, contributions.RankedResults]:
         """Return the results of the candidate and of the baseline."""
         return self.candidate, self.baseline
 
@@ -196,9 +177,13 @@ class SystemPair:
         keys = [ranked.query[rows] * width + ranked.doc[rows] for ranked, rows in zip(self.systems, own, strict=True)]
         every = np.unique(np.concatenate(keys))
         first, second = (
-            replace_rows(np.full(len(every), -1, np.int64), np.searchsorted(every, keys[at]), own[at]) for at in (0, 1)
+            contributions.replace_rows(np.full(len(every), -1, np.int64), np.searchsorted(every, keys[at]), own[at])
+            for at in (0, 1)
         )
-        rank = np.minimum(gather(self.candidate.rank, first, NOWHERE), gather(self.baseline.rank, second, NOWHERE))
+        rank = np.minimum(
+            contributions.gather(self.candidate.rank, first, NOWHERE),
+            contributions.gather(self.baseline.rank, second, NOWHERE),
+        )
         return UnjudgedDocuments(every // width, every % width, (first, second), rank_band(rank))
 
     @cached_property
@@ -209,7 +194,7 @@ class SystemPair:
     @cached_property
     def judged_gains(self) -> Gains:
         """Return the gains of the judged documents, one row per query and grade, in the order of `judged`."""
-        return grade_gains(self.metric, self.judged.grade)
+        return contributions.grade_gains(self.metric, self.judged.grade)
 
     @cached_property
     def relevant(self) -> FloatArray:
@@ -217,10 +202,14 @@ class SystemPair:
         return self.judged.count_documents(self.judged_gains.mean > 0)
 
     @cached_property
-    def judged_results(self) -> tuple[ResultsWithGains, ResultsWithGains]:
+    def judged_results(self) -> tuple[contributions.ResultsWithGains, contributions.ResultsWithGains]:
         """Return the results of the candidate and of the baseline with gains; unjudged results gain 0."""
         first, second = (
-            ResultsWithGains(ranked, rank_weights(self.metric, ranked), grade_gains(self.metric, ranked.grade))
+            contributions.ResultsWithGains(
+                ranked,
+                contributions.rank_weights(self.metric, ranked),
+                contributions.grade_gains(self.metric, ranked.grade),
+            )
             for ranked in self.systems
         )
         return first, second
@@ -254,7 +243,7 @@ class SystemPair:
         The metric must have an expected value (`lacks_expected_value`).
         """
         expected = self.zero_gains
-        for values, value in zip(expected, grade_gains(self.metric, np.array([grade])), strict=True):
+        for values, value in zip(expected, contributions.grade_gains(self.metric, np.array([grade])), strict=True):
             values[documents] = value
         return self._expect(expected)[0]
 
@@ -270,25 +259,27 @@ class SystemPair:
         values, weights = [], []
         for known, rows in zip(self.judged_results, self.unjudged.rows, strict=True):
             results = known._replace(gains=known.gains.replace_rows(rows, expected))
-            if not (expected.pooled.all() or counts_results(self.metric)):
+            if not (expected.pooled.all() or contributions.counts_results(self.metric)):
                 results = results.take(np.flatnonzero(results.gains.pooled))
             divisor = self.sum_divisors(results, pool)
             share = np.divide(1.0, divisor, out=np.zeros(len(divisor)), where=divisor > 0)
             value = share * np.bincount(
-                results.ranked.query, expected_contributions(self.metric, results, pool), self.judged.queries
+                results.ranked.query,
+                contributions.expected_contributions(self.metric, results, pool),
+                self.judged.queries,
             )
             values.append(miss * NO_RELEVANT[self.metric.no_relevant] + (1 - miss) * value)
-            weights.append(share[query] * gather(known.weight, rows, 0))
+            weights.append(share[query] * contributions.gather(known.weight, rows, 0))
         spread = np.square(weights[0] - weights[1]) * expected.variance
         return values[0] - values[1], np.bincount(query, spread, self.judged.queries).astype(np.float64)
 
-    def pool(self, expected: Gains) -> DocumentPool:
+    def pool(self, expected: Gains) -> contributions.DocumentPool:
         """Return the pool of the judged documents and the unjudged documents.
 
         expected: the gains of the unjudged documents, in the order of `unjudged`.
         """
         judged, query = self.judged, self.unjudged.query
-        return DocumentPool(
+        return contributions.DocumentPool(
             np.concatenate([judged.query, query]),
             np.concatenate([judged.documents, np.ones(len(query), dtype=np.int64)]),
             Gains(*map(np.concatenate, zip(self.judged_gains, expected, strict=True))),
@@ -296,7 +287,7 @@ class SystemPair:
             highest_gain(self.metric, max(judged.grades)),
         )
 
-    def sum_divisors(self, results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
+    def sum_divisors(self, results: contributions.ResultsWithGains, pool: contributions.DocumentPool) -> FloatArray:
         """Return the (queries,) numbers by which one system's sums over ranks are divided.
 
         Depending on the measure this is 1, the cutoff, the number of results, or the sum of the ideal ranking.
@@ -314,7 +305,9 @@ class SystemPair:
             is_open = metric.ideal_cut == "returned" or (metric.has_endless_ideal and metric.cutoff is None)
             end = np.minimum(metric.cutoff or end, returned if is_open else end)
         if metric.has_endless_ideal:
-            return np.asarray(pool.highest * discount_sums(metric, int(end.max(initial=0)))[end], dtype=np.float64)
+            return np.asarray(
+                pool.highest * contributions.discount_sums(metric, int(end.max(initial=0)))[end], dtype=np.float64
+            )
         if metric.has_own_ideal:
             some = results.gains.mean * (results.ranked.rank <= (metric.ideal_depth or NOWHERE))
             return sum_in_best_order(metric, results.ranked.query, some, np.ones(len(some), dtype=np.int64), end)
@@ -337,10 +330,12 @@ def find_grade_effects(pair: SystemPair) -> tuple[FloatArray, FloatArray]:
     chances = np.stack([pair.chances.chances[:, group].sum(axis=1) for group in groups], axis=1)
     query = pair.unjudged.query
     effects = np.zeros((len(query), len(grades)))
-    for documents in rows_by_number(np.arange(len(query)) - np.searchsorted(query, query)):  # at most one of each query
+    for documents in contributions.rows_by_number(
+        np.arange(len(query)) - np.searchsorted(query, query)
+    ):  # at most one of each query
         for column, grade in enumerate(grades.tolist()):
             effects[documents, column] = pair.differences_with_grade(documents, grade)[query[documents]]
-    effects[(pair.relevant[query] == 0)[:, None] & (grade_gains(pair.metric, grades).mean == 0)] = np.nan
+    effects[(pair.relevant[query] == 0)[:, None] & (contributions.grade_gains(pair.metric, grades).mean == 0)] = np.nan
     return chances[pair.unjudged.band], effects
 
 
@@ -358,13 +353,8 @@ def sum_in_best_order(
     after = np.cumsum(documents)
     before = (after - documents)[np.searchsorted(query, query)]  # the documents of earlier queries
     first, last = (np.minimum(count - before, end[query]) for count in (after - documents, after))
-    sums = discount_sums(metric, int(last.max(initial=0)))
+    sums = contributions.discount_sums(metric, int(last.max(initial=0)))
     return np.bincount(query, gains * (sums[last] - sums[first]), len(end)).astype(np.float64)
-
-
-def gather(values: Values, rows: IntArray, otherwise: int) -> Values:
-    """Return the values of the rows with these indices; the index -1 gives `otherwise`."""
-    return np.append(values, values.dtype.type(otherwise))[rows]
 
 
 CLOSE = 1e-13  # a smaller increase of a bound is rounding
@@ -378,11 +368,19 @@ def has_bounds(metric: Metric, judged: JudgedCounts) -> bool:
     one, must be "global" or "max", and the grades may have at most MOST_LEVELS different gains above 0. No metric has
     bounds if it condenses rankings, or if its value depends on the number of results.
     """
-    if metric.unjudged == "condense" or lacks_expected_value(metric) or counts_results(metric):
+    if (
+        metric.unjudged == "condense"
+        or contributions.lacks_expected_value(metric)
+        or contributions.counts_results(metric)
+    ):
         return False
     if metric.traits.is_decided_by_first:
         return True
-    return is_plain_sum(metric) and not metric.has_own_ideal and len(positive_gains(metric, judged)) <= MOST_LEVELS
+    return (
+        contributions.is_plain_sum(metric)
+        and not metric.has_own_ideal
+        and len(positive_gains(metric, judged)) <= MOST_LEVELS
+    )
 
 
 def difference_bounds(pair: SystemPair, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -412,9 +410,9 @@ def _largest_first_rank_difference(pair: SystemPair, side: int) -> FloatArray:
     side: 0 if the candidate is favoured, 1 if the baseline is.
     """
     deepest = max(int(ranked.rank.max(initial=0)) for ranked in pair.systems)
-    worth = values_by_first_rank(pair.metric, deepest)
+    worth = contributions.values_by_first_rank(pair.metric, deepest)
     query, order = pair.unjudged.query, (side, 1 - side)
-    own, other = (gather(pair.systems[at].rank, pair.unjudged.rows[at], NOWHERE) for at in order)
+    own, other = (contributions.gather(pair.systems[at].rank, pair.unjudged.rows[at], NOWHERE) for at in order)
     first, first_of_other = (np.full(pair.judged.queries, deepest + 1) for _ in order)
     for at, ranks in zip(order, (first, first_of_other), strict=True):
         relevant = pair.judged_results[at].gains.relevant > 0
@@ -439,7 +437,9 @@ def _largest_sum_difference(pair: SystemPair, values: FloatArray, sign: int) -> 
     if not len(levels):
         return values
     query, rows = pair.unjudged.query, pair.unjudged.rows
-    of_candidate, of_baseline = (gather(side.weight, at, 0) for side, at in zip(pair.judged_results, rows, strict=True))
+    of_candidate, of_baseline = (
+        contributions.gather(side.weight, at, 0) for side, at in zip(pair.judged_results, rows, strict=True)
+    )
     weights = sign * (of_candidate - of_baseline)
     is_open = pair.relevant == 0
     base = np.where(is_open, 0.0, values)
@@ -471,10 +471,12 @@ def _greatest_quotients(
     reached = np.stack([judged.count_documents(pair.judged_gains.mean >= level) for level in levels]).astype(np.int64)
     longest = int(reached.max(initial=0)) + int(documents.max(initial=0))
     is_cut = metric.traits.takes("ideal") and metric.ideal_cut == "cutoff"
-    sums = discount_sums(metric, min(metric.cutoff or longest, longest) if is_cut else longest)
+    sums = contributions.discount_sums(metric, min(metric.cutoff or longest, longest) if is_cut else longest)
     step = np.diff(levels, prepend=0.0)[:, None, None]
     quotients = numerators.copy()
-    for rows in rows_by_number(np.frexp(documents)[1].astype(np.int64))[1:]:  # queries with about as many documents
+    for rows in contributions.rows_by_number(np.frexp(documents)[1].astype(np.int64))[
+        1:
+    ]:  # queries with about as many documents
         if not len(rows):
             continue
         counts = np.arange(1 + documents[rows].max())

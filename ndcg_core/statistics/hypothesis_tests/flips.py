@@ -261,7 +261,6 @@ def sign_flip(
     p_value depends only on the column's differences, seed and resamples.
     Raises ValueError for settings out of range.
     """
-    check_settings(resamples, seed, workers)
     table = set_ties_to_zero(np.asarray(differences, dtype=np.float64))
     family = standardise_family(table)
     count, numbers = table.shape[1], family.order

@@ -16,17 +16,8 @@ from ndcg_core.statistics.estimates.power import queries_needed, queries_to_hold
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.paired import FloatArray, Paired
-from ndcg_core.statistics.verdicts.verdict import (
-    POWER,
-    SMALL_SAMPLE,
-    Conclusion,
-    Facts,
-    Obstacle,
-    Verdict,
-    conclude_not_testable,
-    least_differing,
-    unit_names,
-)
+from ndcg_core.statistics.verdicts import verdict as verdicts
+from ndcg_core.statistics.verdicts.verdict import POWER, SMALL_SAMPLE, Conclusion, Facts, Obstacle, Verdict
 
 GAFFKE, STUDENT = "gaffke", "t"
 
@@ -101,11 +92,11 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
     bound: the evidence of `margin_evidence`; None if the guardrail cannot be tested.
     """
     if facts.test is None or bound is None:
-        return conclude_not_testable(facts)
+        return verdicts.conclude_not_testable(facts)
     if bound.p_value < facts.alpha:
         return Conclusion(Verdict.NOT_WORSE)
     has_loss, harm = facts.moments is not None and facts.moments.mean < 0, facts.test.harm
-    is_shown = harm is not None and harm <= facts.alpha and facts.differing >= least_differing(facts.alpha)
+    is_shown = harm is not None and harm <= facts.alpha and facts.differing >= verdicts.least_differing(facts.alpha)
     if has_loss and is_shown:  # by the rule of `verdict.conclude` for primary metrics
         return Conclusion(Verdict.WORSE)
     lacks = bound.needed is not None and facts.units < bound.needed and not bound.is_shown_worse
@@ -123,7 +114,7 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> Iterator[str]:
     if bound.method == STUDENT:
         yield "the metric's range is not known: rare harm may go unseen"
     if conclusion.kind is Verdict.MAY_BE_WORSE and conclusion.obstacle is not None:
-        count, (one, many) = facts.units, unit_names(facts.clusters)
+        count, (one, many) = facts.units, verdicts.unit_names(facts.clusters)
         few = facts.differing < min(SMALL_SAMPLE, count)
         verb = "differs" if facts.differing == 1 else "differ"
         size = f"only {facts.differing} of {count} {many} {verb}" if few else f"{count} {one if count == 1 else many}"
@@ -146,7 +137,9 @@ def queries_to_decide(pairs: Paired, moments: Moments, margin: float, alpha: flo
     sides = 2 if moments.mean > -margin else 1  # the bound is one-sided, the test for harm is not
     if moments.deviation == 0 or effect <= 0:
         return None
-    least = least_differing(alpha) if sides == 1 else 2  # the test for harm needs as many, however large the loss
+    least = (
+        verdicts.least_differing(alpha) if sides == 1 else 2
+    )  # the test for harm needs as many, however large the loss
     return max(least, queries_needed(effect, moments.deviation, sides * alpha, POWER))
 
 

@@ -89,7 +89,6 @@ def bootstrap_max_t(
     The spread of a resample is at least LEAST_SPREAD of the column's: without that limit a resample that misses the
     only differing units would have an infinite t.
     """
-    flips.check_settings(resamples, seed, workers)
     present = np.ones_like(residuals) if shares is None else shares
     means_ = np.asarray(means, dtype=np.float64)
     values = residuals + present * means_
@@ -442,7 +441,6 @@ def simultaneous_quantiles(
     Of m flips the result is the ceil(level * (m + 1))-th smallest of the largest statistics, infinite if there is none:
     the observed statistic counts as one more flip (Westfall and Young 1993, chapter 2).
     """
-    flips.check_settings(resamples, seed, workers)
     for level in levels:
         check_probability("level", level)
     family = flips.standardise_family(np.asarray(residuals, dtype=np.float64))

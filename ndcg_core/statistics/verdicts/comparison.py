@@ -17,21 +17,12 @@ from ndcg_core.statistics.estimates import mean_difference as estimates
 from ndcg_core.statistics.estimates.descriptive import describe_differences
 from ndcg_core.statistics.estimates.mean_difference import Interval, Moments
 from ndcg_core.statistics.estimates.power import queries_to_detect
-from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED, guardrails
+from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED, flips, guardrails
 from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, adjust_family
 from ndcg_core.statistics.paired import Column, Paired, sort_by_query
+from ndcg_core.statistics.verdicts import verdict as verdicts
 from ndcg_core.statistics.verdicts.record import Clusters, Comparison
-from ndcg_core.statistics.verdicts.verdict import (
-    POWER,
-    SMALL_SAMPLE,
-    Conclusion,
-    Facts,
-    TestResult,
-    Verdict,
-    conclude,
-    least_differing,
-    unit_names,
-)
+from ndcg_core.statistics.verdicts.verdict import POWER, SMALL_SAMPLE, Conclusion, Facts, TestResult, Verdict
 
 __all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_family"]
 DEFAULT_ALPHA = 0.05
@@ -104,7 +95,7 @@ def compare_family(
     comparisons = []
     for pairs, moments, test in rows:
         facts = _make_facts(pairs, moments, test, how.size, how)
-        row = _make_comparison(pairs, facts, conclude(facts), how)
+        row = _make_comparison(pairs, facts, verdicts.conclude(facts), how)
         comparisons.append(replace(row, queries_needed=_more_units(_queries_for_effect(facts, row.conclusion), facts)))
     return comparisons
 
@@ -199,6 +190,7 @@ def _test_family(
     Return the settings, with the number of tested columns, and the rows (column, moments, result of the test). The
     moments are None if they cannot be computed; the result is None if the column was not tested.
     """
+    flips.check_settings(how.resamples, how.seed, how.workers)
     paired = sort_by_query(columns)
     moments = [pairs.moments() for pairs in paired]
     tested = {
@@ -342,7 +334,7 @@ def verdict_notes(facts: Facts, kind: Verdict) -> Iterator[str]:
     """Yield notes on a verdict, as sentences; often empty. They say, for example, that the sample is small."""
     if facts.test is None or facts.differing == 0:
         return
-    least = 1 if kind.is_guardrail else least_differing(facts.alpha)
+    least = 1 if kind.is_guardrail else verdicts.least_differing(facts.alpha)
     if facts.moments is not None and facts.moments.deviation == 0:
         yield "zero variance"
     if least <= facts.differing < SMALL_SAMPLE:
@@ -355,7 +347,7 @@ def verdict_notes(facts: Facts, kind: Verdict) -> Iterator[str]:
     if not facts.rules_out_rare:
         yield f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out"
     if facts.unseen is not None and (kind.is_detected or kind.is_harm):
-        one, many = unit_names(facts.clusters)
+        one, many = verdicts.unit_names(facts.clusters)
         other = "a gain" if kind.is_harm else "a loss"
         missed = f"{other} of {facts.largest_loss:g} on one {one} in {facts.unseen}"
         if facts.is_drawn:  # whose largest loss is another for every query
