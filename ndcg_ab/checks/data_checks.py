@@ -30,8 +30,7 @@ from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull_source
 from ndcg_ab.sources.tables.document_rules import document_rules
 from ndcg_ab.sources.tables.on_disk import table_or_file
-from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.writing import format_number
+from ndcg_core.measures.metric import Metric, format_number
 
 SENTENCES = {
     "no_shared_query": "system {subject} answers none of the {count} judged {queries} (the first is {example!r},"

@@ -19,8 +19,7 @@ from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import rank_rule
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.tables.on_disk import read_batches
-from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.writing import format_number
+from ndcg_core.measures.metric import Metric, format_number
 
 PLACEHOLDERS = ("none", "nan", "null", "no_result", "n/a", "")
 LEAST_OWN, OWN_SHARE = 3, 0.1  # queries that return themselves first

@@ -3,28 +3,42 @@
 Rankings must be complete: a reduced ranking may lack results that other judgments need. `compare_leaving_out` repeats
 comparisons without the judgments that one system alone contributed; the column `source` of the judgments names systems
 that are compared. (Leave-one-system-out: Zobel, SIGIR 1998; docs/labels.md, "Where the labels came from".)
+`compare_judges` compares several judges of one set of documents: their agreement, and the verdicts by each judge.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.comparing.families import NOTHING, candidate_names, compare_columns, make_column, metric_columns
-from ndcg_ab.comparing.sampling import PLAIN, read_sampling
+from ndcg_ab.comparing.sampling import PLAIN, Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Slices
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError
+from ndcg_ab.labels.unjudged import mean_of
+from ndcg_ab.results.change_records import Judge, JudgeNoise, Judges, TwoJudges
 from ndcg_ab.results.outcome import Finding, LeftOut
 from ndcg_ab.results.wording import PRIMARY
 from ndcg_ab.scoring.loading import load_tables
-from ndcg_ab.scoring.parity import recompute_sample
+from ndcg_ab.scoring.metric_tables import own_metrics
+from ndcg_ab.scoring.parity import read_results, recompute_sample
 from ndcg_ab.scoring.scoring import PulledInputs, open_engine_for, score_metrics
 from ndcg_ab.sources import JUDGMENT, Pulled
+from ndcg_ab.sources.judgments.gathering import JudgmentCodes, split_by_judge
+from ndcg_core.measures.metric import Metric, MetricError
+from ndcg_core.measures.score import score_query
+from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
+from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 PRIMARY_ALONE: dict[str, Any] = {  # of an evaluation: the systems on the primary metrics alone
@@ -157,3 +171,174 @@ def compare_without(evaluation: Evaluation, read: PulledInputs, name: str, hidde
         return compare_columns(columns, evaluation, PRIMARY)
     with rescore(evaluation, read, rest, f"judgments without those of {name} alone", check=False) as (engine, fewer, _):
         return compare_primary(engine, fewer)
+
+
+MOST_TESTED = 10  # judges with own verdicts at most: those with the most documents
+MOST_PAIRS = 45
+DRAWS, LEAST_DRAWS = 200, 20
+WORK = 20_000  # values computed for all draws together
+Grades = dict[str, float]
+
+
+def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
+    """Return the agreement of the judges, the verdicts by each judge, and the noise of the differences.
+
+    The rankings must be complete. The result is None on Spark, if the judgments were not combined from several judges
+    or files, or if no document has several judges.
+    """
+    if read.judgments is None or read.judgments.singles is None or evaluation.engine.spark is not None:
+        return None
+    judged = split_by_judge(read.judgments.singles, evaluation.judgments_precedence)
+    counts = np.bincount(judged.key)
+    several = counts[judged.key] > 1
+    if not several.any():
+        return None
+    odd, noise = disagreed_keys(judged), tuple[JudgeNoise, ...]()
+    if len(odd):
+        rescored = rescore(evaluation, read, read.judgments.table, "judgments")
+        with rescored as (engine, single, _), contextlib.suppress(MetricError):  # a metric that cannot score a grade
+            noise = tuple(measure_noise_by_draws(engine, single, judged, odd))
+    return Judges(
+        judges=tuple(list_judges(judged, evaluation.slices.smallest, partial(compare_by, evaluation, read, judged))),
+        several=int((counts > 1).sum()),
+        disagreed=len(odd),
+        alpha=krippendorff_alpha(judged.key[several], judged.grade[several]),
+        pairs=tuple(compare_pairs_of_judges(judged)),
+        noise=noise,
+    )
+
+
+def disagreed_keys(judged: JudgmentCodes) -> NDArray[np.intp]:
+    """Return the documents that two judges graded differently, as indices into `judged.keys`."""
+    lowest, highest = np.full(judged.keys.num_rows, np.inf), np.full(judged.keys.num_rows, -np.inf)
+    np.minimum.at(lowest, judged.key, judged.grade)
+    np.maximum.at(highest, judged.key, judged.grade)
+    return np.flatnonzero(lowest < highest)
+
+
+def list_judges(judged: JudgmentCodes, enough: int, compare: Callable[[str], tuple[Comparison, ...]]) -> list[Judge]:
+    """Return the judges, sorted by their number of judged documents, the largest first.
+
+    Judges with enough queries, at most `MOST_TESTED`, also get the comparisons of the systems by their judgments alone.
+    enough: the number of judged queries that a judge needs for comparisons.
+    compare: a function that returns the comparisons by the judge with a given name.
+    """
+    queries = judged.keys["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()[judged.key]
+    rows = []
+    for index, name in enumerate(judged.judges):
+        mine = judged.judge == index
+        rows.append((name, int(mine.sum()), len(np.unique(queries[mine]))))
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    tested = [row[0] for row in rows if row[2] >= enough][:MOST_TESTED]
+    return [Judge(*row, compare(row[0]) if row[0] in tested else ()) for row in rows]
+
+
+def compare_pairs_of_judges(judged: JudgmentCodes) -> list[TwoJudges]:
+    """Return the agreement of every two judges on the documents that both judged.
+
+    Only the `MOST_PAIRS` pairs with the most such documents are returned.
+    """
+    pairs = []
+    for first, second in combinations(range(len(judged.judges)), 2):
+        ours, theirs = judged.judge == first, judged.judge == second
+        _, at_a, at_b = np.intersect1d(judged.key[ours], judged.key[theirs], return_indices=True)
+        if len(at_a):
+            left, right = judged.grade[ours][at_a], judged.grade[theirs][at_b]
+            names = (judged.judges[first], judged.judges[second])
+            pairs.append(
+                TwoJudges(*names, len(at_a), float((left == right).mean()), cohen_kappa(confusion_matrix(left, right)))
+            )
+    return sorted(pairs, key=lambda pair: (-pair.shared, pair.first, pair.second))[:MOST_PAIRS]
+
+
+def compare_by(evaluation: Evaluation, read: PulledInputs, judged: JudgmentCodes, name: str) -> tuple[Comparison, ...]:
+    """Return the primary comparisons by the judgments of the judge `name` alone.
+
+    The result is () if these judgments cannot be scored.
+    """
+    try:
+        with rescore(evaluation, read, judged.of_judge(name), f"judgments of {name!r}") as (engine, single, _):
+            return tuple(compare_primary(engine, single))
+    except InputError:
+        return ()
+
+
+# ---- a judge drawn for each document
+
+
+def measure_noise_by_draws(
+    engine: Engine, evaluation: Evaluation, judged: JudgmentCodes, odd: NDArray[np.intp]
+) -> Iterator[JudgeNoise]:
+    """Draw a grade for each document from those of its judges, many times, and yield how much differences vary.
+
+    Yields one record per metric and candidate.
+    engine: an engine in which the combined judgments are loaded and scored.
+    odd: the documents on which judges disagree, as indices into `judged.keys`. Only their queries are scored again.
+    """
+    metrics = own_metrics(evaluation.metric_list)
+    systems = [system.name for system in evaluation.systems]
+    query_ids, doc_ids = (judged.keys[name].to_pylist() for name in ("query_id", "doc_id"))
+    queries = sorted({query_ids[key] for key in odd.tolist()})
+    draws = max(LEAST_DRAWS, min(DRAWS, WORK // max(1, len(queries) * len(systems) * max(1, len(metrics)))))
+    rng = np.random.default_rng(evaluation.statistics.seed)
+    drawn: dict[str, list[Grades]] = {query_id: [{} for _ in range(draws)] for query_id in queries}
+    grades: dict[int, list[float]] = defaultdict(list)
+    for key, grade in zip(judged.key.tolist(), judged.grade.tolist(), strict=True):
+        if query_ids[key] in drawn:
+            grades[key].append(grade)
+    for key in sorted(grades, key=lambda key: str(query_ids[key])):
+        is_settled = len({*grades[key]}) == 1
+        picked = [grades[key][0]] * draws if is_settled else rng.choice(grades[key], draws).tolist()
+        for judgments, grade in zip(drawn[query_ids[key]], picked, strict=True):
+            judgments[doc_ids[key]] = grade
+    results = dict(read_results(engine, systems, queries, metrics)) if metrics else {}
+    highest = float(judged.grade.max())
+    sampling = read_sampling(engine, evaluation)
+    columns = {(column.metric, column.candidate): column for column in metric_columns(engine, evaluation, sampling)}
+
+    def values(metric: Metric, system: str, query_id: str) -> NDArray[np.float64]:
+        """Return a system's values for a query as an array (draws,), NaN where the query cannot be scored."""
+        answer = results.get((system, query_id), [])
+        return np.array([score_query(metric, answer, each, highest) for each in drawn[query_id]], dtype=np.float64)
+
+    for metric in metrics:
+        baseline = {query_id: values(metric, evaluation.baseline_name, query_id) for query_id in queries}
+        for candidate in candidate_names(evaluation):
+            differences = {query_id: values(metric, candidate, query_id) - baseline[query_id] for query_id in queries}
+            column = columns[metric.name, candidate]
+            means = mean_over_draws(column, differences, sampling, draws)
+            if means is None:
+                continue
+            measured = mean_of(column, np.asarray(column.differences)) if len(column.query_ids) else 0.0
+            moments = (
+                means.mean(),
+                means.std(ddof=1),
+                means.min(),
+                means.max(),
+                np.mean(means * np.sign(measured) < 0),
+            )
+            yield JudgeNoise(candidate, metric.name, draws, len(queries), *map(float, moments))
+
+
+def mean_over_draws(
+    column: Column, differences: Mapping[str, NDArray[np.float64]], sampling: Sampling, draws: int
+) -> NDArray[np.float64] | None:
+    """Return the mean difference of each draw, as an array (draws,); None if a draw leaves no query to score.
+
+    column: the measured differences, which are used for queries without drawn grades.
+    differences: query_id -> array (draws,) of the differences by drawn grades, NaN if the query cannot be scored.
+    sampling: the scales and weights of the queries.
+    draws: number of draws.
+    """
+    indices = [index for index, query_id in enumerate(column.query_ids) if query_id not in differences]
+    query_ids = [*(column.query_ids[index] for index in indices), *differences]
+    rows = [np.full(draws, column.differences[index]) for index in indices] + list(differences.values())
+    table = np.stack(rows)
+    scales, weights = sampling.scales_and_weights(query_ids)
+    table = table if scales is None else table * scales[:, None]
+    shares = np.where(np.isnan(table), 0.0, 1.0 if weights is None else weights[:, None])
+    totals = shares.sum(axis=0)
+    if not (totals > 0).all():
+        return None
+    means: NDArray[np.float64] = (np.nan_to_num(table) * shares).sum(axis=0) / totals
+    return means

@@ -17,9 +17,8 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines import Engine
 from ndcg_ab.labels.function_judge import summarize_judge
-from ndcg_ab.labels.judges import compare_judges
 from ndcg_ab.labels.proxy_judgments import load_by_proxy, load_proxy_differences, proxy_findings
-from ndcg_ab.labels.rescoring import compare_leaving_out, contributing_systems
+from ndcg_ab.labels.rescoring import compare_judges, compare_leaving_out, contributing_systems
 from ndcg_ab.labels.unjudged import refuse_little_memory
 from ndcg_ab.pipeline.conclude import check_configuration, count_inputs, make_outcome
 from ndcg_ab.pipeline.context import Context, Stage, as_stage

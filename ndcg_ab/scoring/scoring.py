@@ -11,8 +11,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.scoring.metric_tables import add_external_values, metrics_of_other_tools
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.spark_tables import make_cluster
-from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.writing import format_number
+from ndcg_core.measures.metric import Metric, format_number
 
 # Large tables that only scoring reads; each is released when the last table that reads it has been made.
 STEPS = ("graded_doc", "judged_doc", "dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")

@@ -3,10 +3,9 @@
 import math
 from collections.abc import Callable
 
-from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.metric import Metric, format_number
 from ndcg_core.measures.registry import Divisor, Quotient, RankedGains, accuracy, reciprocal_rank
 from ndcg_core.measures.score import discount
-from ndcg_core.measures.writing import format_number
 
 LARGEST = 1.7976931348623157e308
 MOST_GAIN, MOST_GAIN_OF_SUMS = 1e300, 1e90  # larger ones `compare` refuses (sql/330); the second of dcg and cg

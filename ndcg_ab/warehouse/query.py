@@ -15,8 +15,7 @@ from ndcg_ab.warehouse.documents import input_steps, judged_steps, query_dcg_ste
 from ndcg_ab.warehouse.step import Step, chain_steps, unused_prefix
 from ndcg_ab.warehouse.sums import FACTOR_SQL, best_order_steps, cascade_steps, factor_sql_of, highest_grade_steps
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, TABLE_MEANING, VALUE_MEANINGS
-from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.writing import choice_text, format_number, unknown_value_message
+from ndcg_core.measures.metric import Metric, choice_text, format_number, unknown_value_message
 
 WIDTH = 117  # of a comment, so that no line is longer than 120 characters
 

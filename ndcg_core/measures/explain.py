@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_core.measures import score as scoring
-from ndcg_core.measures.metric import Metric, MetricError
+from ndcg_core.measures.metric import Metric, MetricError, choice_text, format_number
 from ndcg_core.measures.registry import Quotient
 from ndcg_core.measures.score import Result
-from ndcg_core.measures.writing import choice_text, format_number
 
 
 class ExplainedRank(NamedTuple):

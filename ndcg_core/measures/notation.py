@@ -13,9 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ndcg_core.measures.metric import COUNTS, DEEPEST, NUMBERS, VALUES, Metric, MetricError
+from ndcg_core.measures.metric import COUNTS, DEEPEST, NUMBERS, VALUES, Metric, MetricError, unknown_value_message
 from ndcg_core.measures.registry import MEASURES
-from ndcg_core.measures.writing import unknown_value_message
 
 PRESETS: dict[str, dict[str, str]] = {
     "standard": {},

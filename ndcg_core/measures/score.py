@@ -18,9 +18,8 @@ from itertools import groupby
 from operator import mul
 from typing import NamedTuple
 
-from ndcg_core.measures.metric import Metric, MetricError
+from ndcg_core.measures.metric import Metric, MetricError, format_number
 from ndcg_core.measures.registry import DISCOUNTS, GAINS, GradedRanking, Quotient, RankedGains
-from ndcg_core.measures.writing import format_number
 
 
 class Result(NamedTuple):

@@ -21,7 +21,7 @@ from ndcg_ab.config.secrets.lookup import VARIABLE, fill_variables
 from ndcg_ab.config.walking import KeyPath, dotted_key, map_texts
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolve_path
-from ndcg_core.measures.writing import nearest_hint
+from ndcg_core.measures.metric import nearest_hint
 
 SET = "--set"
 

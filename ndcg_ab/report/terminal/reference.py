@@ -16,10 +16,9 @@ from ndcg_ab.finding_codes import CODES, unknown_code_message
 from ndcg_ab.finding_codes.inputs import Code
 from ndcg_ab.results.outcome import Severity
 from ndcg_core.measures.meanings import CHOICE_MEANINGS, MEASURE_MEANINGS, TABLE_MEANING, VALUE_MEANINGS
-from ndcg_core.measures.metric import POLICIES, VALUES, Metric
+from ndcg_core.measures.metric import POLICIES, VALUES, Metric, choice_text
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import DISCOUNTS, GAINS, IDEALS, MEASURES
-from ndcg_core.measures.writing import choice_text
 
 
 def print_codes(console: Console) -> None:

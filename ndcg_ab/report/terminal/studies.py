@@ -18,7 +18,7 @@ from ndcg_ab.studies.explain import SystemExplanation
 from ndcg_ab.studies.power import Plan, PowerSettings, format_answer, format_query_count
 from ndcg_ab.studies.sensitivity import Sensitivity, comparison_matrix, format_summary, matrix_axes, verdict_kind
 from ndcg_core.measures.explain import ExplainedRank, Explanation, Step
-from ndcg_core.measures.writing import format_number
+from ndcg_core.measures.metric import format_number
 
 BAR = 40  # characters of the longest bar
 

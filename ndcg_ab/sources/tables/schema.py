@@ -12,7 +12,7 @@ import pyarrow as pa
 from ndcg_ab.errors import InputError, format_value, shorten
 from ndcg_ab.sources.boundary import EXACT
 from ndcg_ab.sources.forms.plausible import guess_column, is_plain_number, match_columns, query_column
-from ndcg_core.measures.writing import nearest_hint
+from ndcg_core.measures.metric import nearest_hint
 
 SayColumns = Callable[[str, Mapping[str, str]], str]
 """A function that writes the advice to map columns: it takes the kind of table and the mapping field -> column."""

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.labels.judges import compare_pairs_of_judges, disagreed_keys, list_judges
+from ndcg_ab.labels.rescoring import compare_pairs_of_judges, disagreed_keys, list_judges
 from ndcg_ab.sources.judgments.gathering import JudgmentCodes
 from tests.commands import compare_command, invoke
 from tests.inputs import write_rankings
