@@ -10,13 +10,7 @@ from typing import Any
 import pyarrow.parquet as papq
 
 from ndcg_ab.comparing import since_last
-from ndcg_ab.comparing.families import (
-    PairedValues,
-    compare_columns,
-    make_column,
-    subtract_values,
-    value_groups,
-)
+from ndcg_ab.comparing.families import PairedValues, compare_columns, make_column, subtract_values, value_groups
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.comparing.since_last import LostQuery, SinceLast, SystemSince
 from ndcg_ab.config.model.evaluation import Evaluation

@@ -8,16 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ndcg_ab.report.doubts import (
-    HARDLY,
-    Doubt,
-    Line,
-    comparison_notes,
-    finding_lines,
-    list_doubts,
-    reasons_for_doubt,
-    warn_of_few_weights,
-)
+from ndcg_ab.report.doubts import HARDLY, Doubt, Line, comparison_notes, finding_lines, list_doubts, warn_of_few_weights
 from ndcg_ab.report.sections import format_judges_line, leading_costs
 from ndcg_ab.report.words import order_candidates, query_kind
 from ndcg_ab.results.cost_records import CostDifference
@@ -145,7 +136,7 @@ def make_answer(outcome: Outcome) -> Answer:
     base = next((row for row in outcome.systems if (row.system_id, row.metric) == (outcome.baseline, first.name)), None)
     findings, doubts = finding_lines(outcome), list_doubts(outcome)
     gates = ", ".join(gate.name for gate in outcome.failures or outcome.gates)
-    candidates = tuple(describe_candidates(outcome))
+    candidates = tuple(describe_candidates(outcome, doubts))
     return Answer(
         baseline=outcome.baseline,
         metric=first.name,
@@ -181,12 +172,21 @@ def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, dict[s
     }
 
 
-def describe_candidates(outcome: Outcome) -> Iterator[Candidate]:
+def reasons_for_doubt(outcome: Outcome, doubts: Sequence[Doubt]) -> dict[str, str]:
+    """Return the reason to doubt the decision on each candidate in doubt, by the candidate's name."""
+    reasons = {
+        row.candidate: [reason for doubt in doubts for reason in doubt.reasons_about(row.candidate, outcome.baseline)]
+        for row in outcome.decisions
+    }
+    return {candidate: " and ".join(dict.fromkeys(texts)) for candidate, texts in reasons.items() if texts}
+
+
+def describe_candidates(outcome: Outcome, all_doubts: Sequence[Doubt]) -> Iterator[Candidate]:
     """Yield each candidate that has a decision, with its comparisons.
 
     The best decision comes first; among equal decisions, the largest difference on the first metric.
     """
-    doubts = reasons_for_doubt(outcome)
+    doubts = reasons_for_doubt(outcome, all_doubts)
     decisions = {decision.candidate: decision for decision in outcome.decisions}
     for name in order_candidates(outcome):
         if decision := decisions.get(name):

@@ -41,16 +41,6 @@ def list_doubts(outcome: Outcome) -> list[Doubt]:
     return [*find_grave_doubts(outcome), *find_hardly_judged(outcome)]
 
 
-def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
-    """Return the reason to doubt the decision on each candidate in doubt, by the candidate's name."""
-    doubts = list_doubts(outcome)
-    reasons = {
-        row.candidate: [reason for doubt in doubts for reason in doubt.reasons_about(row.candidate, outcome.baseline)]
-        for row in outcome.decisions
-    }
-    return {candidate: " and ".join(dict.fromkeys(texts)) for candidate, texts in reasons.items() if texts}
-
-
 def find_grave_doubts(outcome: Outcome) -> Iterator[Doubt]:
     """Yield one doubt for each code of `GRAVE` that occurs among the warnings and errors.
 

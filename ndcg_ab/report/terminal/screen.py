@@ -12,16 +12,7 @@ from rich.text import Text
 
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.errors import shorten
-from ndcg_ab.report.answer import (
-    DRAW_AGAIN,
-    JUDGE,
-    Answer,
-    Candidate,
-    Cell,
-    format_headline,
-    group_decisions,
-    make_answer,
-)
+from ndcg_ab.report.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, format_headline, group_decisions, make_answer
 from ndcg_ab.report.doubts import ENOUGH, SET_EFFECT, Line, describe_slices, lacks_smallest_effect
 from ndcg_ab.report.explanations import explain_outcome
 from ndcg_ab.report.over_time import print_since
@@ -159,7 +150,7 @@ def matrix_lines(answer: Answer, width: int, *, in_full: bool) -> tuple[list[Tex
     most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
     rows = dict(list(answer.matrix.items())[: None if in_full else most])
     columns = [
-        metric_column(metric, [cells[metric] for cells in rows.values()], is_first=at == 0)
+        metric_column(answer, list(rows), metric, is_first=at == 0)
         for at, metric in enumerate(next(iter(rows.values())))
     ]
     choices = {each.name: each for each in answer.candidates}
@@ -217,11 +208,12 @@ def choose_widths(columns: Sequence[Column], width: int, name_width: int) -> lis
     return wide
 
 
-def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column:
-    """Return the column of a metric: each system's mean, and each candidate's difference with its mark.
+def metric_column(answer: Answer, systems: Sequence[str], metric: str, *, is_first: bool) -> Column:
+    """Return the column of a metric: the mean of each of the systems, and each candidate's difference with its mark.
 
     is_first: True to write "baseline" beside the mean of the baseline.
     """
+    cells = [answer.matrix[system][metric] for system in systems]
     means = [short_number(cell.mean, "") for cell in cells]
     width = max(map(cell_len, means), default=0)
     column_cells = []
@@ -236,7 +228,7 @@ def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column
         number = short_number(cell.row.difference)
         short, wide = (f"{text} {format_marked(cell.row, shown)}" for shown in (number, number + interval_text))
         column_cells.append((short, wide, STYLES[cell.row.conclusion.traits.tone]))
-    return Column(name, column_cells)
+    return Column(metric, column_cells)
 
 
 def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:

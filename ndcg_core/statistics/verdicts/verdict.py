@@ -96,11 +96,64 @@ class Tone(StrEnum):
     PLAIN = "plain"
 
 
+class State(StrEnum):
+    """The state of one comparison, by the deciding test and the smallest effect."""
+
+    BETTER_BY_MORE = "better_by_more"
+    """Better, and the simultaneous interval lies beyond the smallest effect."""
+    BETTER = "better"
+    """Better; by how much is open, or no smallest effect is set."""
+    HOLDS = "holds"
+    """A guardrail: not worse than its margin."""
+    SAME = "same"
+    """The systems have equal values on every query."""
+    SMALLER = "smaller"
+    """A difference smaller than the smallest effect, in either direction."""
+    WORSE = "worse"
+    """Worse, and not shown to be smaller than the smallest effect or margin."""
+    WORSE_BY_MORE = "worse_by_more"
+    """Worse, and the simultaneous interval lies beyond the smallest effect."""
+    OPEN = "open"
+    """Open: the queries show no other state."""
+    UNKNOWN = "unknown"
+    """Not computed, or not certain under other assumptions. It never counts as a good result."""
+
+    @property
+    def is_harm(self) -> bool:
+        """Return whether the state shows harm: the candidate is worse."""
+        return self in (State.WORSE, State.WORSE_BY_MORE)
+
+    @property
+    def is_gain(self) -> bool:
+        """Return whether the state shows a gain: the candidate is better."""
+        return self in (State.BETTER, State.BETTER_BY_MORE)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Return whether the state is open or unknown."""
+        return self in (State.OPEN, State.UNKNOWN)
+
+    def has_same_direction(self, other: "State") -> bool:
+        """Return whether another state agrees with this one, whatever the size of the difference.
+
+        The other state is that of the comparison under other assumptions. Gains agree with gains, and harms with harms.
+        SAME and SMALLER agree with SAME, SMALLER and HOLDS; HOLDS agrees with HOLDS and SAME; OPEN and UNKNOWN agree
+        only with themselves.
+        """
+        if self.is_gain or self.is_harm:
+            return (self.is_gain, self.is_harm) == (other.is_gain, other.is_harm)
+        if self in (State.SAME, State.SMALLER):
+            return other in (State.SAME, State.SMALLER, State.HOLDS)
+        return other is self or (self is State.HOLDS and other is State.SAME)
+
+
 class Traits(NamedTuple):
     """The properties of a verdict on which other code bases its decisions.
 
     Attributes
     ----------
+    state : State
+        State of a comparison with the verdict if the size of its difference is unknown.
     favours : int
         1 if the verdict favours the candidate, -1 if the baseline, 0 if neither.
     is_guardrail : bool
@@ -117,6 +170,7 @@ class Traits(NamedTuple):
         Colour class of the verdict.
     """
 
+    state: State = State.OPEN
     favours: int = 0
     is_guardrail: bool = False
     is_harm: bool = False
@@ -127,15 +181,15 @@ class Traits(NamedTuple):
 
 
 _TRAITS = {
-    Verdict.IMPROVED: Traits(favours=1, tells_difference=True, mark="▲", tone=Tone.GOOD),
-    Verdict.REGRESSED: Traits(favours=-1, is_harm=True, tells_difference=True, mark="▼", tone=Tone.BAD),
-    Verdict.EQUIVALENT: Traits(tells_difference=True),
+    Verdict.IMPROVED: Traits(State.BETTER, favours=1, tells_difference=True, mark="▲", tone=Tone.GOOD),
+    Verdict.REGRESSED: Traits(State.WORSE, favours=-1, is_harm=True, tells_difference=True, mark="▼", tone=Tone.BAD),
+    Verdict.EQUIVALENT: Traits(State.SMALLER, tells_difference=True),
     Verdict.UNDECIDED: Traits(),
     Verdict.NOT_TESTABLE: Traits(),
-    Verdict.IDENTICAL: Traits(fails_margin=False, mark="=", tone=Tone.DIM),
-    Verdict.NOT_WORSE: Traits(is_guardrail=True, fails_margin=False, mark="✓"),
+    Verdict.IDENTICAL: Traits(State.SAME, fails_margin=False, mark="=", tone=Tone.DIM),
+    Verdict.NOT_WORSE: Traits(State.HOLDS, is_guardrail=True, fails_margin=False, mark="✓"),
     Verdict.MAY_BE_WORSE: Traits(is_guardrail=True, tells_difference=True, mark="?", tone=Tone.OPEN),
-    Verdict.WORSE: Traits(is_guardrail=True, is_harm=True, tells_difference=True, mark="✗", tone=Tone.BAD),
+    Verdict.WORSE: Traits(State.WORSE, is_guardrail=True, is_harm=True, tells_difference=True, mark="✗", tone=Tone.BAD),
 }
 
 
@@ -377,74 +431,10 @@ def is_within(interval: Interval | None, margin: float) -> bool:
     return interval is not None and -margin < interval.low and interval.high < margin
 
 
-class State(StrEnum):
-    """The state of one comparison, by the deciding test and the smallest effect."""
-
-    BETTER_BY_MORE = "better_by_more"
-    """Better, and the simultaneous interval lies beyond the smallest effect."""
-    BETTER = "better"
-    """Better; by how much is open, or no smallest effect is set."""
-    HOLDS = "holds"
-    """A guardrail: not worse than its margin."""
-    SAME = "same"
-    """The systems have equal values on every query."""
-    SMALLER = "smaller"
-    """A difference smaller than the smallest effect, in either direction."""
-    WORSE = "worse"
-    """Worse, and not shown to be smaller than the smallest effect or margin."""
-    WORSE_BY_MORE = "worse_by_more"
-    """Worse, and the simultaneous interval lies beyond the smallest effect."""
-    OPEN = "open"
-    """Open: the queries show no other state."""
-    UNKNOWN = "unknown"
-    """Not computed, or not certain under other assumptions. It never counts as a good result."""
-
-    @property
-    def is_harm(self) -> bool:
-        """Return whether the state shows harm: the candidate is worse."""
-        return self in (State.WORSE, State.WORSE_BY_MORE)
-
-    @property
-    def is_gain(self) -> bool:
-        """Return whether the state shows a gain: the candidate is better."""
-        return self in (State.BETTER, State.BETTER_BY_MORE)
-
-    @property
-    def is_undecided(self) -> bool:
-        """Return whether the state is open or unknown."""
-        return self in (State.OPEN, State.UNKNOWN)
-
-    def has_same_direction(self, other: "State") -> bool:
-        """Return whether another state agrees with this one, whatever the size of the difference.
-
-        The other state is that of the comparison under other assumptions. Gains agree with gains, and harms with harms.
-        SAME and SMALLER agree with SAME, SMALLER and HOLDS; HOLDS agrees with HOLDS and SAME; OPEN and UNKNOWN agree
-        only with themselves.
-        """
-        if self.is_gain or self.is_harm:
-            return (self.is_gain, self.is_harm) == (other.is_gain, other.is_harm)
-        if self in (State.SAME, State.SMALLER):
-            return other in (State.SAME, State.SMALLER, State.HOLDS)
-        return other is self or (self is State.HOLDS and other is State.SAME)
-
-
-_STATES = {
-    Verdict.IMPROVED: State.BETTER,
-    Verdict.REGRESSED: State.WORSE,
-    Verdict.EQUIVALENT: State.SMALLER,
-    Verdict.IDENTICAL: State.SAME,
-    Verdict.NOT_WORSE: State.HOLDS,
-    Verdict.WORSE: State.WORSE,
-    Verdict.UNDECIDED: State.OPEN,
-    Verdict.NOT_TESTABLE: State.OPEN,
-    Verdict.MAY_BE_WORSE: State.OPEN,
-}
-
-
 def state_of(conclusion: Verdict, size: Size | None) -> State:
     """Convert a verdict and the size of the difference (None if unknown) to a state."""
     if conclusion.is_detected and size is Size.SMALLER_THAN:
         return State.SMALLER
     if conclusion.is_detected and size is Size.BY_MORE_THAN:
         return State.BETTER_BY_MORE if conclusion is Verdict.IMPROVED else State.WORSE_BY_MORE
-    return _STATES[conclusion]
+    return conclusion.traits.state

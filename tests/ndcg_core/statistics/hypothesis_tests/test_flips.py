@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ndcg_core.statistics.hypothesis_tests import flips
 from ndcg_core.statistics.hypothesis_tests.flips import sign_flip
+from ndcg_core.statistics.verdicts.comparison import check_guardrails
 from tests.examples import examples
 from tests.references import cases, published
 
@@ -134,17 +135,10 @@ def test_the_input_stays_as_it_is() -> None:
     assert (table == correlated(30, 2, seed=1)).all()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        ({"differences": [[0.1]], "resamples": 0}, "resamples == 0"),
-        ({"differences": [[0.1]], "seed": -1}, "seed == -1"),
-        ({"differences": [[0.1]], "workers": 0}, "workers == 0"),
-    ],
-)
-def test_settings_out_of_range_are_refused(call: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        sign_flip(**call)
+@pytest.mark.parametrize(("name", "value"), [("resamples", 0), ("seed", -1), ("workers", 0)])
+def test_settings_out_of_range_are_refused(name: str, value: int) -> None:
+    with pytest.raises(ValueError, match=f"{name} == {value}"):
+        check_guardrails([], **{name: value})
 
 
 # ---- against exact arithmetic
