@@ -234,12 +234,10 @@ def read_cost(
     Queries without a weight are left out if queries are weighted; a query without a cluster is its own cluster. Raises
     InputError if no query is left.
     """
-    rows: dict[str, dict[str, tuple[float, bool]]] = defaultdict(dict)
     columns = ("query_id", "system_id", "value", "is_failed")
-    for query_id, system, *found in engine.rows("query_cost", columns, where={"cost": cost}, order="query_id"):
-        rows[query_id][system] = (found[0], found[1])
+    rows = {row[:2]: row[2:] for row in engine.rows("query_cost", columns, where={"cost": cost})}
     weights = sampling.weights
-    query_ids = sorted(name for name in rows if weights is None or name in weights)
+    query_ids = sorted({name for name, _ in rows if weights is None or name in weights})
     missing: dict[str, list[str]] = {system: [] for system in systems}
     lacking = engine.rows("missing_cost", ("system_id", "query_id"), where={"cost": cost}, order="query_id")
     for system, query_id in lacking:
@@ -249,8 +247,9 @@ def read_cost(
         raise InputError(f"costs: no query that has a {cost} for every system has a weight")
     if not query_ids:
         refuse_missing_cost(evaluation, cost, missing)
-    values = np.array([[rows[name][system][0] for system in systems] for name in query_ids])
-    failed = np.array([[rows[name][system][1] for system in systems] for name in query_ids])
+    values, failed = (
+        np.array([[rows[name, system][at] for system in systems] for name in query_ids]) for at in range(2)
+    )
     members = None
     if sampling.clusters is not None:
         known_clusters = dict(sampling.clusters)

@@ -175,14 +175,10 @@ def refuse_unusable_output(parent: Path, output: str) -> None:
         raise InputError(f"output = {output!r}: cannot be written: {nearest} takes no files: name another folder")
 
 
-def nominal_time(folder: Path) -> datetime:
-    """Return the nominal time of the evaluation in a working folder or bundle.
+def time_in_name(name: str) -> datetime:
+    """Return the nominal time in the name of a working folder, or of a bundle's folder.
 
     This is the time that the evaluation is about, even if it runs later.
     """
-    return time_in_name(folder.name.removeprefix(".").removesuffix(".partial"))
-
-
-def time_in_name(name: str) -> datetime:
-    """Return the nominal time in the name of a bundle's folder."""
-    return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)
+    stamp = name.removeprefix(".").partition("Z")[0]
+    return datetime.strptime(f"{stamp}Z", STAMP).replace(tzinfo=UTC)

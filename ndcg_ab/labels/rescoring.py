@@ -31,7 +31,7 @@ from ndcg_ab.results.outcome import Finding, LeftOut
 from ndcg_ab.results.wording import PRIMARY
 from ndcg_ab.scoring.loading import load_tables
 from ndcg_ab.scoring.metric_tables import own_metrics
-from ndcg_ab.scoring.parity import read_results, recompute_sample
+from ndcg_ab.scoring.parity import read_results, recompute_sample, scored_depth
 from ndcg_ab.scoring.scoring import PulledInputs, open_engine_for, score_metrics
 from ndcg_ab.sources import JUDGMENT, Pulled
 from ndcg_ab.sources.judgments.gathering import JudgmentCodes, split_by_judge
@@ -291,7 +291,7 @@ def measure_noise_by_draws(
         picked = [grades[key][0]] * draws if is_settled else rng.choice(grades[key], draws).tolist()
         for judgments, grade in zip(drawn[query_ids[key]], picked, strict=True):
             judgments[doc_ids[key]] = grade
-    results = dict(read_results(engine, systems, queries, metrics)) if metrics else {}
+    results = dict(read_results(engine, systems, queries, scored_depth(metrics))) if metrics else {}
     highest = float(judged.grade.max())
     sampling = read_sampling(engine, evaluation)
     columns = {(column.metric, column.candidate): column for column in metric_columns(engine, evaluation, sampling)}

@@ -22,7 +22,7 @@ from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import input_cache
 from ndcg_ab.history.database import digest_of
-from ndcg_ab.history.working_folder import nominal_time
+from ndcg_ab.history.working_folder import time_in_name
 from ndcg_ab.labels.function_judge import JudgeFunctionSource
 from ndcg_ab.memory import Memory
 from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, KINDS, Store, StoreEntry, judgments_key, ranking_key
@@ -127,7 +127,7 @@ class RunFolder(Store):
         self.record_input(entry, pulled.origin, pulled.count, digest)
         is_here = pulled.remote_table is None
         if before and is_here and input_cache.cache_limit(self.evaluation) and self.current_content(entry) == before:
-            facts = {"digest": digest, "rows": pulled.count, "read": encode(nominal_time(self.folder))}
+            facts = {"digest": digest, "rows": pulled.count, "read": encode(time_in_name(self.folder.name))}
             input_cache.make_table_entry(self.pulled, before, path, **facts, is_remarked=bool(pulled.remarks))
         return None
 

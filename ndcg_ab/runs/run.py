@@ -20,7 +20,7 @@ from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.database import query_set_digest
 from ndcg_ab.history.failed_nights import read_failed_nights, record_failed_night
 from ndcg_ab.history.last_night import compare_with_last
-from ndcg_ab.history.working_folder import nominal_time, working_folder
+from ndcg_ab.history.working_folder import time_in_name, working_folder
 from ndcg_ab.pipeline.conclude import read_query_scores
 from ndcg_ab.pipeline.context import Context, Stage, as_stage
 from ndcg_ab.pipeline.pulls import PULLS
@@ -62,7 +62,7 @@ def compare_with_previous(run: Context, _: str) -> None:
     store = folder_of(run)
     scores = store.folder / bundles.SCORES
     write_table(read_query_scores(store.engine), scores)
-    start_time = nominal_time(store.folder)
+    start_time = time_in_name(store.folder.name)
     run.since_last = compare_with_last(store.engine, run.evaluation, store.inputs(), start_time, scores)
 
 

@@ -10,9 +10,9 @@ independent check.
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby, product, starmap
+from itertools import accumulate, groupby, product, starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -274,8 +274,8 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
         for answer, count in returned.items()
         if answer not in long
     }
-    for several, queries in batch_answers(short, systems, is_uniform=not long):
-        for answer, results in read_results(engine, several, queries, metrics):
+    for queries in batch_queries(short):
+        for answer, results in read_results(engine, systems, queries, depth, long):
             order = partial(rank_results, results=results, judgments=recomputed.judgments[answer[1]])
             recomputed.compare(answer, results, order)
             remaining.discard(answer)
@@ -289,45 +289,32 @@ def ranking_rule(metric: Metric) -> tuple[str, ...]:
     return metric.ties, metric.score_precision, metric.unjudged, metric.negative, metric.duplicates
 
 
-def batch_answers(
-    returned: Mapping[Answer, int], systems: Sequence[str], *, is_uniform: bool
-) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Yield batches of answers that are read together, each as (systems, queries).
+def batch_queries(returned: Mapping[Answer, int]) -> Iterator[list[str]]:
+    """Yield queries in batches whose answers are read together, about `BATCH_RESULTS` results in each batch.
 
-    A batch has at most about `BATCH_RESULTS` results, unless a single answer has more. returned: number of results of
-    each answer. is_uniform: True if a batch may have several systems with the same queries; False if the systems differ
-    in the queries to read.
+    returned: number of results of each answer.
     """
-    by_system: dict[str, list[str]] = {}
-    for system_id, query_id in returned:
-        by_system.setdefault(system_id, []).append(query_id)
-    totals = {name: sum(returned[name, query_id] for query_id in queries) for name, queries in by_system.items()}
-    largest = max(totals.values(), default=0)
-    if is_uniform and largest <= thresholds.BATCH_RESULTS:
-        size = thresholds.BATCH_RESULTS // max(1, largest)
-        queries = sorted({query_id for _, query_id in returned})
-        for start in range(0, len(systems) if returned else 0, size):
-            yield systems[start : start + size], queries
-        return
-    for name, queries in by_system.items():
-        size = max(1, thresholds.BATCH_RESULTS // thresholds.COUNTED_RESULTS)
-        for start in range(0, len(queries), size):
-            yield [name], queries[start : start + size]
+    totals: dict[str, int] = defaultdict(int)
+    for (_, query_id), count in returned.items():
+        totals[query_id] += count
+    ends = zip(totals, accumulate(totals.values()), strict=True)
+    for _, batch in groupby(ends, key=lambda row: row[1] // thresholds.BATCH_RESULTS):
+        yield [query_id for query_id, _ in batch]
 
 
 def read_results(
-    engine: Engine, systems: Sequence[str], sample: Sequence[str], metrics: Sequence[Metric]
-) -> Iterator[tuple[tuple[str, str], list[Result]]]:
+    engine: Engine, systems: Sequence[str], sample: Sequence[str], depth: int | None, left_out: Collection[Answer] = ()
+) -> Iterator[tuple[Answer, list[Result]]]:
     """Yield (answer, results) for each answer, an answer being a pair (system, query).
 
-    Results that cannot affect any metric are left out. The SQL's ranks are not read, so that the recomputation does not
-    depend on them.
+    Results that cannot be within the top `depth` ranks are left out, unless `depth` is None. The SQL's ranks are not
+    read, so that the recomputation does not depend on them. left_out: answers that are not yielded.
     """
-    depth = scored_depth(metrics)
     parts: dict[Answer, list[pa.Table]] = defaultdict(list)
     for piece in engine.pieces("ranking", (*ANSWER, *RESULT.names), where={"query_id": sample, "system_id": systems}):
         for (system_id, query_id), rows in split_by(piece, *ANSWER):
-            parts[system_id, query_id].append(keep_reachable(rows, depth))
+            if (system_id, query_id) not in left_out:
+                parts[system_id, query_id].append(keep_reachable(rows, depth))
     for answer, tables in parts.items():
         yield answer, list(starmap(Result, list_rows(keep_reachable(pa.concat_tables(tables), depth))))
 

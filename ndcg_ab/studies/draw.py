@@ -36,13 +36,17 @@ from ndcg_ab.sources.judgments.grades import with_grade_words
 from ndcg_ab.sources.queries import distinct_rows, refuse_probabilities, unread_columns
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
 from ndcg_ab.studies.judge_next import ToJudge, refuse_no_rankings
-from ndcg_core.sampling.draws import Draw, EarlierDraw, draw_queries, permanent_numbers, relative_disagreements
-from ndcg_core.sampling.plan import (
+from ndcg_core.sampling.draws import (
     DEVIATION,
+    Draw,
+    EarlierDraw,
     Population,
+    draw_queries,
     drawn_standard_error,
+    permanent_numbers,
     queries_to_decide,
     random_standard_error,
+    relative_disagreements,
     unit_deviation,
 )
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect

@@ -13,7 +13,7 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import input_cache as known_inputs
-from ndcg_ab.history.working_folder import nominal_time, working_folder
+from ndcg_ab.history.working_folder import time_in_name, working_folder
 from ndcg_ab.pipeline import pulls as pull_stages
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.stages import run_stages
@@ -374,7 +374,7 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
 
 def test_the_moment_of_a_working_folder() -> None:
     names = (".20261121T020000Z.partial", ".20261121T020000Z-2.partial")
-    assert {nominal_time(Path(name)) for name in names} == {FIRST}
+    assert {time_in_name(Path(name).name) for name in names} == {FIRST}
 
 
 # ---- a reduced ranking is taken again only if all that it was made with is the same

@@ -8,18 +8,16 @@ import pytest
 from ndcg_core.sampling.draws import (
     UNIFORM,
     EarlierDraw,
-    draw_queries,
-    mean_disagreement,
-    permanent_numbers,
-    relative_disagreements,
-    scale_and_weights,
-)
-from ndcg_core.sampling.plan import (
     Population,
+    draw_queries,
     drawn_standard_error,
     expected_probabilities,
+    mean_disagreement,
+    permanent_numbers,
     queries_to_decide,
     random_standard_error,
+    relative_disagreements,
+    scale_and_weights,
 )
 from ndcg_core.statistics.estimates.mean_difference import compute_moments
 from ndcg_core.statistics.estimates.power import queries_needed

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ndcg_core.sampling import draws, plan
+from ndcg_core.sampling import draws
 from ndcg_core.statistics.estimates import cost_quantiles, power
 from ndcg_core.statistics.estimates import mean_difference as means
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
@@ -267,11 +267,11 @@ def test_drawn_queries(number: int) -> None:
     taken = drawn.is_drawn & (relative > 0)
     mean = draws.mean_disagreement(relative, case.weights)
     assert_finite(draws.scale_and_weights(relative[taken], 1 / drawn.probability[taken], mean))
-    population = plan.Population(disagreements, relative, case.weights, 0.16)
-    errors = (plan.drawn_standard_error, plan.random_standard_error)
-    assert_finite([plan.queries_to_decide(population, case.pick((0.01, 0.5, 3.0)), error) for error in errors])
+    population = draws.Population(disagreements, relative, case.weights, 0.16)
+    errors = (draws.drawn_standard_error, draws.random_standard_error)
+    assert_finite([draws.queries_to_decide(population, case.pick((0.01, 0.5, 3.0)), error) for error in errors])
     if relative.any() and disagreements.any():
-        assert_finite(plan.unit_deviation([case.differences()], relative, disagreements))
+        assert_finite(draws.unit_deviation([case.differences()], relative, disagreements))
 
 
 @pytest.mark.slow
