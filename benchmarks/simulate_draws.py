@@ -30,12 +30,15 @@ from ndcg_core.sampling.draws import (
     Draw,
     EarlierDraw,
     FloatArray,
+    Population,
     draw_queries,
+    drawn_standard_error,
     mean_disagreement,
+    random_standard_error,
     relative_disagreements,
     scale_and_weights,
+    unit_deviation,
 )
-from ndcg_core.sampling.plan import Population, drawn_standard_error, random_standard_error, unit_deviation
 from ndcg_core.statistics.estimates.mean_difference import (
     compute_moments,
     interval_from_moments,
