@@ -316,7 +316,8 @@ def read_results(
             if (system_id, query_id) not in left_out:
                 parts[system_id, query_id].append(keep_reachable(rows, depth))
     for answer, tables in parts.items():
-        yield answer, list(starmap(Result, list_rows(keep_reachable(pa.concat_tables(tables), depth))))
+        rows = keep_reachable(pa.concat_tables(tables), depth) if len(tables) > 1 else tables[0]
+        yield answer, list(starmap(Result, list_rows(rows)))
 
 
 def scored_depth(metrics: Sequence[Metric]) -> int | None:
