@@ -69,8 +69,7 @@ class Scores(Source):
         if data is None:
             refuse_unreadable_file(self.path)
             self.reading = self.choose_reading()
-        is_mapping = data is not None and isinstance(data.data, Mapping)
-        has_records = is_mapping or (self.reading is not None and self.reading.records is not None)
+        has_records = isinstance(data.data, Mapping) if data else self.reading.records is not None
         return self.from_records() if has_records else self.from_table()
 
     def read(self, layout: Layout, columns: Mapping[str, str]) -> pa.Table:

@@ -24,15 +24,7 @@ from ndcg_ab.sources.fast_reader.reduce import group_rows, reduce_ranking
 from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.forms.plausible import field_column
 from ndcg_ab.sources.judgments.grades import as_texts, grade_words_hint, refuse_ratings, replace_words
-from ndcg_ab.sources.tables.document_rules import (
-    AS_IT_IS,
-    DocumentRules,
-    apply_rules,
-    cut_documents,
-    match_texts,
-    name_queries,
-    with_ids,
-)
+from ndcg_ab.sources.tables import document_rules
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, distinct_texts, read_batches
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Field, Layout, WordGradeError, names_text
@@ -79,7 +71,7 @@ def pull_source(
     *,
     needed: NeededResults | None = None,
     system: str | None = None,
-    rules: DocumentRules = AS_IT_IS,
+    rules: document_rules.DocumentRules = document_rules.AS_IT_IS,
     **settings: Any,
 ) -> Pulled:
     """Return the data of a source in the columns of a layout; raise InputError with the location of a wrong row.
@@ -101,9 +93,9 @@ def pull_source(
     source = make_source(without_costs, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
-    if needed and rules == AS_IT_IS and not is_shared:
+    if needed and rules == document_rules.AS_IT_IS and not is_shared:
         short = source.reduce(layout, needed, request)
-        if short and not match_texts(short.answers["query_id"].to_pylist(), request.texts)[1]:
+        if short and not document_rules.match_texts(short.answers["query_id"].to_pylist(), request.texts)[1]:
             pulled = Pulled(lambda: source.answer(layout, request).table, layout, source, reduced=short)
             return check_row_count(dataclasses.replace(pulled, costs=read_costs(described, directory, costs)))
     answer = answer_within_limits(described, source, WITH_SYSTEM if is_shared else layout, request)
@@ -114,12 +106,16 @@ def pull_source(
         table = writer.write([table], layout.schema, lambda: answer.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if answer.costs is None else answer.costs
     if layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, sources.SparkSource):
-        ids, remarks = match_texts(distinct_texts(table, "query_id") if queries else [], request.texts)
-        table = apply_rules(name_queries(table, ids, remarks, writer), rules, writer, source.origin)
-        recorded = None if recorded is None else next(with_ids([recorded], ids))
-    elif rules != AS_IT_IS:
+        ids, remarks = document_rules.match_texts(distinct_texts(table, "query_id") if queries else [], request.texts)
+        table = document_rules.apply_rules(
+            document_rules.name_queries(table, ids, remarks, writer), rules, writer, source.origin
+        )
+        recorded = None if recorded is None else next(document_rules.with_ids([recorded], ids))
+    elif rules != document_rules.AS_IT_IS:
         raise InputError(f"{source.origin}: its rows stay with Spark: cut ids and leave documents out there")
-    pulled = check_row_count(Pulled(table, layout, source, cut_documents(answer.documents, rules), costs=recorded))
+    pulled = check_row_count(
+        Pulled(table, layout, source, document_rules.cut_documents(answer.documents, rules), costs=recorded)
+    )
     if layout.kind == JUDGMENT.kind and not pulled.remote_table:
         refuse_ratings(pulled)
     if needed and isinstance(table, pa.Table) and not pulled.remote_table:

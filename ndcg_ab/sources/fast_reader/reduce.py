@@ -201,7 +201,6 @@ def number_column(kind: pa.DataType, content: bytes) -> pa.Array:
 SLICE = 1 << 22  # bytes that are read at a time
 FIRST_SLICE = 1 << 18  # bytes in which rows that are apart show themselves
 LARGEST_QUERY = 1 << 26  # bytes of one query's rows
-WINDOW = 1 << 16
 LONGEST_TAG = 256  # bytes, with the delimiter before it and the end of the line
 
 
@@ -247,26 +246,23 @@ def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int,
 def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
     """Return the byte offset at which the last query of a TREC text begins, or 0 if it may be the only query.
 
-    Only the first `length` bytes of the text are searched. Raises FastReaderError if the first line of that query
-    is not found.
+    Only the first `length` bytes of the text are searched. The rows of a query are taken to be adjacent: another query
+    or row may be found if they are not.
     """
     end = text.rfind(b"\n", 0, length)
     start = text.rfind(b"\n", 0, max(end, 0)) + 1
     if end < 0 or not start:
         return 0
-    head = b"\n" + text[start:end].partition(delimiter)[0] + delimiter
-    window = WINDOW
-    while True:
-        low = max(start - window, 0)
-        line = text.find(b"\n", low, start)  # the end of the first line that ends in the window
-        first_row = text.find(head, line, length)
-        if first_row < 0:
-            raise FastReaderError
-        if first_row > line:
-            return first_row + 1
-        if low == 0:
-            return 0 if text.startswith(head[1:]) else first_row + 1
-        window *= 4
+    head = text[start:end].partition(delimiter)[0] + delimiter
+    low, first = 0, start  # both begin a line; the query begins between them
+    while low < first:
+        middle = (low + first) // 2
+        line = text.rfind(b"\n", 0, middle) + 1
+        if text.startswith(head, line):
+            first = line
+        else:
+            low = text.find(b"\n", middle) + 1
+    return first
 
 
 # ---- files

@@ -16,7 +16,6 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -218,21 +217,17 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
     if isinstance(described.file, str):
         store = open_store(described, directory)
         names = object_names(store, described)
-        locations = tuple(map(store.address_of, names))
-        values = [partition_values(Path(name)) for name in names]
-        marks = [*takewhile(bool, map(store.version_mark, names))]
+        found = [(store.address_of(name), partition_values(Path(name)), store.version_mark(name)) for name in names]
     else:
         files = local_parts(described, described.file, directory)
-        locations, values = tuple(part.name for part in files), [dict(part.values) for part in files]
-        marks = [digest_of_file(part.path) for part in files]
-    if len(marks) < len(locations):
+        found = [(part.name, dict(part.values), digest_of_file(part.path)) for part in files]
+    if not all(mark for _, _, mark in found):
         return None
-    formats = [format_by_name(Path(location)) for location in locations]
-    parts = [*zip(formats, values, marks, strict=True)]
+    parts = [(format_by_name(Path(location)), values, mark) for location, values, mark in found]
     kind = [layout.kind, layout.words, *([field.name, str(field.type)] for field in layout.fields)]
     how = [READING, program, pa.__version__, kind, described.format, described.columns, described.parts]
     text = json.dumps([how, parts], sort_keys=True)
-    return Content(hashlib.sha256(text.encode()).hexdigest()[:32], locations)
+    return Content(hashlib.sha256(text.encode()).hexdigest()[:32], tuple(location for location, _, _ in found))
 
 
 def digest_of_file(path: Path) -> str:

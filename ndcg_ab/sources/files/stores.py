@@ -52,8 +52,7 @@ class Store(ABC):
     """
 
     def __init__(self, address: str, path: str) -> None:
-        self.path = path
-        self.shown = safe_address(address)
+        self.address, self.path, self.shown = address, path, safe_address(address)
 
     def address_of(self, name: str) -> str:
         return self.shown.removesuffix(self.path) + name
@@ -86,7 +85,7 @@ def open_store(described: FileSource, directory: Path) -> Store:
             if secret:
                 remember_secret(secret)
     if scheme in ("http", "https"):
-        return WebStore(address)
+        return WebStore(address, safe_address(address))
     if scheme not in OPENED:
         schemes = ", ".join(f"{name}://" for name in (*OPENED, "http", "https"))
         hint = ": a database is named with `database` and `query`" if "sql" in scheme or scheme == "duckdb" else ""
@@ -101,7 +100,7 @@ class ObjectStore(Store):
 
     def __init__(self, address: str, options: dict[str, Any]) -> None:
         scheme, _, rest = address.partition("://")
-        super().__init__(address, rest.rpartition("@")[2] if scheme.startswith("abfs") else rest)
+        super().__init__(address, rest)
         with self.translate_errors():
             self.system = OPENED[scheme.lower()](rest, options)
         if scheme.startswith("abfs") and "@" in rest:  # abfs://container@account.dfs.core.windows.net/path
@@ -225,13 +224,6 @@ OPENED = {  # scheme of an address -> function that opens the store
 
 class WebStore(Store):
     """One file of a web server, downloaded by GET."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        super().__init__(address, safe_address(address))
-
-    def address_of(self, name: str) -> str:
-        return self.shown
 
     def copy(self, name: str, target: Path, limits: LimitCounter) -> None:
         require_libraries(f"reading {self.shown}", "httpx")

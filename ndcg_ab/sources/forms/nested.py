@@ -11,23 +11,13 @@ from itertools import chain, pairwise
 from typing import Any, TypeGuard
 
 from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.sources.forms import plausible
 from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, SCORES, Form, Reading, Records
-from ndcg_ab.sources.forms.plausible import (
-    MOST_GRADE,
-    MOST_GRADES,
-    NAMES,
-    are_grades,
-    are_measures,
-    bare_name,
-    field_column,
-    match_columns,
-    numbers,
-)
 from ndcg_ab.sources.forms.sample import Sample
 
 FIELDS = {JUDGMENTS: ("doc_id", "grade"), RANKING: ("doc_id", "score", "rank")}
 RATED = ("ratings", "judgments", "judgements", "qrels")
-LISTS = ("hits", *NAMES["documents"], "candidates", "items", *RATED)
+LISTS = ("hits", *plausible.NAMES["documents"], "candidates", "items", *RATED)
 WRAPPERS = ("response", "answer", "body", "result")  # of the answer of an engine, within a query's object
 MOST_DEPTH = 4
 Object = Mapping[Any, Any]
@@ -113,7 +103,7 @@ def find_query_id(row: Object) -> Any:
     or ``topic``; the key ``id``; the key ``_id``.
     """
     ids = {name: value for name, value in row.items() if isinstance(name, str) and is_id(value)}
-    column = field_column("query_id", [*ids])
+    column = plausible.field_column("query_id", [*ids])
     if column is not None:
         return ids[column]
     inner: Object = next((row[name] for name in ("query", "topic") if is_object(row.get(name))), {})
@@ -128,7 +118,7 @@ def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
     """
     if not is_object(row) or depth == 0:
         return None
-    by_bare = {bare_name(name): value for name, value in row.items() if isinstance(name, str)}
+    by_bare = {plausible.bare_name(name): value for name, value in row.items() if isinstance(name, str)}
     for name in (*LISTS, *WRAPPERS):
         value = by_bare.get(name)
         if (
@@ -149,7 +139,7 @@ def keys_of(entry: Object, kind: str) -> Mapping[str, str]:
     return field_keys(FIELDS[kind], tuple(name for name in entry if isinstance(name, str)))
 
 
-field_keys = lru_cache(maxsize=1000)(match_columns)
+field_keys = lru_cache(maxsize=1000)(plausible.match_columns)
 
 
 def is_document(entry: Any, kind: str) -> bool:
@@ -160,9 +150,9 @@ def is_document(entry: Any, kind: str) -> bool:
     if not is_object(entry):
         return kind == RANKING and is_id(entry)
     names = [name for name in entry if isinstance(name, str)]
-    if field_column("query_id", names) is not None or find_documents(entry) is not None:
+    if plausible.field_column("query_id", names) is not None or find_documents(entry) is not None:
         return False
-    keys, is_graded = keys_of(entry, kind), field_column("grade", names) is not None
+    keys, is_graded = keys_of(entry, kind), plausible.field_column("grade", names) is not None
     fits = is_graded if kind == JUDGMENTS else len(keys) > 1 or not is_graded
     return "doc_id" in keys and fits
 
@@ -174,10 +164,10 @@ def are_documents(entries: Sequence[Any], kind: str) -> bool:
     """
     if not entries or not majority_fits(entries, lambda entry: is_document(entry, kind)):
         return False
-    numbers = [entry for entry in entries if isinstance(entry, int)]
+    plausible.numbers = [entry for entry in entries if isinstance(entry, int)]
     grades = [entry.get(keys_of(entry, kind).get("grade")) for entry in entries if is_object(entry)]
-    are_plausible = kind == RANKING or are_grades(["" if grade is None else str(grade) for grade in grades])
-    return are_plausible and len(set(numbers)) == len(numbers)  # numbers that repeat are grades
+    are_plausible = kind == RANKING or plausible.are_grades(["" if grade is None else str(grade) for grade in grades])
+    return are_plausible and len(set(plausible.numbers)) == len(plausible.numbers)  # numbers that repeat are grades
 
 
 def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
@@ -229,7 +219,7 @@ def have_documents(value: Any, kind: str) -> bool:
 def is_json_table(value: Any) -> bool:
     """Return whether a JSON object is a table: ``{column: values}``, or ``{"columns": names, "data": rows}``."""
     names = [str(name) for name in value]
-    return len(match_columns(("query_id", "doc_id"), names)) > 1 or {"columns", "data"} <= {*names}
+    return len(plausible.match_columns(("query_id", "doc_id"), names)) > 1 or {"columns", "data"} <= {*names}
 
 
 def query_objects(value: Any) -> Iterator[Any]:
@@ -288,15 +278,17 @@ def sniff_numbers(sample: Sample, kind: str) -> Reading | None:
     """
     queries = values_by_query(sample, kind)
     values = list(chain.from_iterable(queries))
-    parsed = numbers(values)
+    parsed = plausible.numbers(values)
     if kind == RANKING:
         are_plausible = parsed is not None
     else:
-        are_plausible = are_grades(values) if parsed is None else max(map(abs, parsed)) <= MOST_GRADE
+        are_plausible = (
+            plausible.are_grades(values) if parsed is None else max(map(abs, parsed)) <= plausible.MOST_GRADE
+        )
     if not are_plausible:
         return None
     has_fractions = any(not number.is_integer() for number in parsed or ())
-    is_many, is_falling = len({*values}) > MOST_GRADES, numbers_fall(queries)  # more than grades usually have
+    is_many, is_falling = len({*values}) > plausible.MOST_GRADES, numbers_fall(queries)  # more than grades usually have
     field, is_doubtful = "grade", is_many or (has_fractions and is_falling)
     if kind == RANKING:
         field, is_doubtful = "score", not (is_many or has_fractions or is_falling)
@@ -332,11 +324,11 @@ def values_by_query(sample: Sample, kind: str) -> Queries:
         return []
     queries = [[*pairs_of(inner)] for inner in value.values() if is_query_or_pairs(inner)]
     names = {tuple(str(name) for name, _ in inner) for inner in queries}
-    if are_measures(chain.from_iterable(names)) and len(names) == 1:
+    if plausible.are_measures(chain.from_iterable(names)) and len(names) == 1:
         return []
     texts_by_query = [[str(each) for _, each in inner if each not in (None, "") and each == each] for inner in queries]
-    if majority_fits(chain.from_iterable(texts_by_query), lambda text: numbers([text]) is not None):
-        texts_by_query = [[text for text in texts if numbers([text]) is not None] for texts in texts_by_query]
+    if majority_fits(chain.from_iterable(texts_by_query), lambda text: plausible.numbers([text]) is not None):
+        texts_by_query = [[text for text in texts if plausible.numbers([text]) is not None] for texts in texts_by_query]
     return texts_by_query
 
 
@@ -359,7 +351,7 @@ def pairs_of(value: Any) -> Iterable[tuple[Any, Any]]:
 
 def numbers_fall(queries: Queries) -> bool:
     """Return whether the numbers of every query strictly decrease, and some query has several."""
-    columns = [numbers(texts) or [] for texts in queries]
+    columns = [plausible.numbers(texts) or [] for texts in queries]
     is_falling = all(after < before for texts in columns for before, after in pairwise(texts))
     return is_falling and max(map(len, columns)) > 1
 
@@ -390,7 +382,7 @@ def sniff_metrics(sample: Sample) -> Reading | None:
     if not is_object(value) or not majority_fits(value.values(), is_query):
         return None
     names = {str(name) for inner in value.values() if is_object(inner) for name in inner}
-    return Reading(SCORES, "json", records=read_metric_values, is_doubtful=not are_measures(names))
+    return Reading(SCORES, "json", records=read_metric_values, is_doubtful=not plausible.are_measures(names))
 
 
 def read_metric_values(value: Any) -> Records:
