@@ -276,12 +276,8 @@ def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> 
         project, _, dataset = uri.removeprefix("bigquery://").partition("/")
         names = {"adbc.bigquery.sql.project_id": project, "adbc.bigquery.sql.dataset_id": dataset}
         return {name: value for name, value in names.items() if value} | options
-    if (
-        driver == "postgresql"
-        and "://" in uri
-        and "connect_timeout" not in uri
-        and "PGCONNECT_TIMEOUT" not in os.environ
-    ):
+    has_timeout = "connect_timeout" in uri or "PGCONNECT_TIMEOUT" in os.environ
+    if driver == "postgresql" and "://" in uri and not has_timeout:
         uri += f"{'&' if '?' in uri else '?'}connect_timeout={PATIENCE}"
     return {"uri": uri, **options}
 

@@ -20,7 +20,7 @@ from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.engines.sql_files import click_files
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.memory import release_freed_memory
-from ndcg_ab.sources.base import MOST_EXAMPLES, PullRequest, PullResult, Remark, Source, with_remarks
+from ndcg_ab.sources.base import MOST_EXAMPLES, PullRequest, PullResult, Remark, RemarkCounter, Source, with_remarks
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents, read_events
 from ndcg_ab.sources.forms.nested import ids_text
 from ndcg_ab.sources.registry import make_source
@@ -350,13 +350,11 @@ def client_remarks(engine: Engine) -> Iterator[Remark]:
         examples = tuple(f"client {format_value(row['client'])}: {row['amount']:,} events" for row in rows)
         yield Remark("click_bot", bots.num_rows, examples, message)
     odd = engine.read("client_finding", where={"code": "click_one_client"}, order="query_id, doc_id")
-    if odd.num_rows:
-        message = (
-            f"more than half of the clicks of {odd.num_rows:,} documents (with {CLIENT_RULES['one_client_clicks']}"
-            " clicks or more) come from one client each"
-        )
-        examples = tuple(
-            f"{ids_text(row['query_id'], row['doc_id'])}: {row['amount']} of {row['total']} clicks"
-            for row in odd.slice(0, MOST_EXAMPLES).to_pylist()
-        )
-        yield Remark("click_one_client", odd.num_rows, examples, message)
+    one_client = RemarkCounter("click_one_client")
+    one_client.add_rows(
+        odd, lambda row: f"{ids_text(row['query_id'], row['doc_id'])}: {row['amount']} of {row['total']} clicks"
+    )
+    yield from one_client.remarks(
+        f"more than half of the clicks of {odd.num_rows:,} documents (with {CLIENT_RULES['one_client_clicks']} clicks"
+        " or more) come from one client each"
+    )

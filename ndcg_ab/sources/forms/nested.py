@@ -164,10 +164,10 @@ def are_documents(entries: Sequence[Any], kind: str) -> bool:
     """
     if not entries or not majority_fits(entries, lambda entry: is_document(entry, kind)):
         return False
-    plausible.numbers = [entry for entry in entries if isinstance(entry, int)]
+    numbers = [entry for entry in entries if isinstance(entry, int)]
     grades = [entry.get(keys_of(entry, kind).get("grade")) for entry in entries if is_object(entry)]
     are_plausible = kind == RANKING or plausible.are_grades(["" if grade is None else str(grade) for grade in grades])
-    return are_plausible and len(set(plausible.numbers)) == len(plausible.numbers)  # numbers that repeat are grades
+    return are_plausible and len(set(numbers)) == len(numbers)  # numbers that repeat are grades
 
 
 def read_documents(query_id: Any, entries: Any, kind: str) -> Records:

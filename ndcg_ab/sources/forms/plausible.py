@@ -106,12 +106,10 @@ def are_ranks(query_ids: Sequence[str], values: Sequence[str]) -> bool:
     parsed = numbers(values)
     if parsed is None:
         return False
-    queries = [
-        [rank for _, rank in rows] for _, rows in groupby(zip(query_ids, parsed, strict=True), lambda row: row[0])
-    ]
-    return max(map(len, queries)) > 1 and all(
-        ranks[0] in (0, 1) and all(after == before + 1 for before, after in pairwise(ranks)) for ranks in queries
-    )
+    groups = groupby(zip(query_ids, parsed, strict=True), lambda row: row[0])
+    queries = [[rank for _, rank in rows] for _, rows in groups]
+    are_counting = all(ranks[0] in (0, 1) and ranks == [ranks[0] + at for at in range(len(ranks))] for ranks in queries)
+    return are_counting and max(map(len, queries)) > 1
 
 
 def are_times(values: Sequence[str]) -> bool:
@@ -122,12 +120,9 @@ def are_times(values: Sequence[str]) -> bool:
 
 def are_falling(query_ids: Sequence[str], values: Sequence[float]) -> bool:
     """Return whether values never rise from one row of a query to the next, and fall at least once."""
-    pairs = [
-        (before, after) for before, after in pairwise(zip(query_ids, values, strict=True)) if before[0] == after[0]
-    ]
-    return all(after[1] <= before[1] for before, after in pairs) and any(
-        after[1] < before[1] for before, after in pairs
-    )
+    rows = pairwise(zip(query_ids, values, strict=True))
+    pairs = [(before, after) for (query_id, before), (other, after) in rows if query_id == other]
+    return all(after <= before for before, after in pairs) and any(after < before for before, after in pairs)
 
 
 # ---- names of measures

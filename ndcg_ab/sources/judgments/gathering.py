@@ -22,7 +22,7 @@ from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.inputs.sources import SparkSource
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.base import MOST_EXAMPLES, Pulled, Remark, Source, with_remarks
+from ndcg_ab.sources.base import MOST_EXAMPLES, Pulled, Remark, RemarkCounter, Source, with_remarks
 from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.judgments.grades import with_grade_words
 from ndcg_ab.sources.registry import pull_source
@@ -376,10 +376,10 @@ def scale_remarks(parts: Sequence[Pulled], names: Sequence[str]) -> Iterator[Rem
     for name, part in zip(names[1:], parts[1:], strict=True):
         grades = part.table["grade"]
         outside = part.table.filter(pc.or_(pc.less(grades, low), pc.greater(grades, high)))
-        rows = outside.slice(0, MOST_EXAMPLES).to_pylist()
-        examples = [f"query {row['query_id']!r}, document {row['doc_id']!r}: {row['grade']:g}" for row in rows]
+        found = RemarkCounter("grade_off_scale")
+        found.add_rows(outside, lambda row: f"query {row['query_id']!r}, document {row['doc_id']!r}: {row['grade']:g}")
         text = f"{name}: {outside.num_rows:,} of its grades are outside {low:g} to {high:g}, the grades of {names[0]}"
-        yield from [Remark("grade_off_scale", outside.num_rows, tuple(examples), text)] * bool(rows)
+        yield from found.remarks(text)
 
 
 # ---- one grade for each document
