@@ -126,8 +126,8 @@ print(json.dumps(found))
 OURS, MOST = "ndcg-ab", 1.5
 NAMES = {"ndcg@10": "nDCG@10", "ndcg@5": "nDCG@5", "precision@5": "P@5", "recall@100": "R@100", "rr@10": "RR@10"}
 NIGHT = """
-from ndcg_ab.flows.cli import light_imports, main  # as the command does, before numpy is imported
-light_imports.import_without_extras()
+from ndcg_ab.flows.cli import base_command, main  # as the command does, before numpy is imported
+base_command.import_without_extras()
 from datetime import datetime
 from pathlib import Path
 from sys import argv

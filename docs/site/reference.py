@@ -13,7 +13,7 @@ MODULES: dict[str, Names] = {  # with objects that belong to a module's page and
     "ndcg_ab": {"ndcg_ab.api.arguments": "Data, JudgeFunction"},
     "ndcg_ab.testing": {
         "ndcg_ab.testing.plugin": "ranking_baseline",
-        "ndcg_ab.testing.baselines": "RankingBaseline",
+        "ndcg_ab.testing.asserting": "RankingBaseline",
     },
     "ndcg_core": {},
 }
@@ -43,7 +43,7 @@ EXTENSIONS: Names = {
 }
 MEMBERS = {  # of classes with further ones, which programs and extensions neither call nor define
     "ndcg_ab.Evaluation": "",
-    "ndcg_ab.testing.baselines.RankingBaseline": "assert_not_worse",
+    "ndcg_ab.testing.asserting.RankingBaseline": "assert_not_worse",
     "ndcg_ab.trackers.Tracker": "log, log_failed_night, address",
     "ndcg_ab.history.bundle.Bundle": "",
     "ndcg_ab.results.outcome.Outcome": "",

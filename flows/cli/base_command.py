@@ -1,10 +1,12 @@
 """Parse the arguments of a command, and suggest a correct command line for arguments that cannot be parsed."""
 
+import contextlib
 import itertools
 import os
 import re
 import resource
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,12 +17,12 @@ import typer
 from typer.core import TyperCommand
 
 from ndcg_ab.errors import InputError, format_value, shorten
+from ndcg_ab.extensions import hide_packages, skip_package_code
 from ndcg_ab.files import CONFIGURATIONS, new_name, path_fault
 
 from .console import program_name
 from .exit_codes import TOPICS
 from .inputs import can_only_be, replace_pipes
-from .light_imports import import_without_extras
 from .options import add_options
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
@@ -298,3 +300,17 @@ def replace_option(args: Sequence[str], name: str, replacement: str) -> str:
     option, _, start = replacement.partition(" ")
     rest = [value, *args[at + 1 :]] if value else [*args[at + 1 :]]
     return shlex.join([*args[:at], option, *([start + rest[0], *rest[1:]] if start and rest else rest)])
+
+
+def import_without_extras() -> None:
+    """Import pyarrow without pandas, and only the functions of `scipy.special`.
+
+    Call this before other imports. Libraries that are loaded already stay as they are.
+    """
+    if "pandas" not in sys.modules:
+        with hide_packages("pandas"):
+            import pyarrow as pa
+
+            pa.array([0])  # it looks for pandas once
+    with skip_package_code("scipy.special"), contextlib.suppress(ImportError):  # another scipy may differ
+        import scipy.special._ufuncs  # type: ignore[import-untyped]  # noqa: F401

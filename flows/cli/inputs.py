@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from ndcg_ab.errors import InputError
 from ndcg_ab.visible import visible
 
+from .console import option_of
 from .options import Group, parameter_types
-from .outputs import option_of
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation

@@ -14,7 +14,7 @@ import pytest
 from ndcg_ab.errors import InputError
 
 if TYPE_CHECKING:
-    from ndcg_ab.testing.baselines import RankingBaseline
+    from ndcg_ab.testing.asserting import RankingBaseline
 
 OPTION, DIRECTORY = "--update-rankings", "ndcg_ab_baselines"
 # The properties of a test that name a file it wrote, and what it leaves undecided, also when sent by a worker.
@@ -34,7 +34,7 @@ def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., 
 
     Tests call it as ``ranking_baseline("shop").assert_not_worse(judgments, candidate)``.
     """
-    from ndcg_ab.testing.baselines import NAME, RankingBaseline
+    from ndcg_ab.testing.asserting import NAME, RankingBaseline
 
     baselines: list[RankingBaseline] = []
 

@@ -1,6 +1,6 @@
 """Import the normal and t distribution functions from the part of `scipy.special` that computes them.
 
-Importing all of `scipy.special` takes ten times as long (`flows.cli.light_imports`).
+Importing all of `scipy.special` takes ten times as long (`flows.cli.base_command`).
 """
 
 try:

@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
-from ..console import print_line, print_safely
+from ..console import Output, print_line, print_safely
 from ..options import JsonFile, argument, option
-from ..outputs import Output
 
 
 def metrics(

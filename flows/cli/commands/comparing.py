@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
-from ..console import Progress, exit_if_gate_failed
+from ..console import Output, Progress, exit_if_gate_failed, local_inputs
 from ..inputs import assign_inputs, repeat_options
 from ..options import (
     COMPARED,
@@ -21,7 +21,6 @@ from ..options import (
     parameter_types,
     takes,
 )
-from ..outputs import Output, local_inputs
 from .judging import OF_JUDGE_NEXT
 
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
-from ..console import Progress, print_safely, print_to_stderr, print_wrapped
+from ..console import Output, Progress, local_inputs, print_safely, print_to_stderr, print_wrapped
 from ..inputs import assign_inputs, configuration_in, evaluation_from_config, refuse_options_of_config, spread_files
 from ..options import FORMS, JsonFile, Quiet, Sheet, argument, of_data, of_metrics, of_output, of_statistics, takes
-from ..outputs import Output, local_inputs
 from .judgments import parse_numbers
 
 if TYPE_CHECKING:

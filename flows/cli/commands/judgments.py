@@ -7,10 +7,9 @@ from typing import Annotated, Any
 from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
-from ..console import Progress
+from ..console import Output, Progress, local_inputs, option_of
 from ..inputs import assign_inputs
 from ..options import JsonFile, Quiet, argument, of_data, of_metrics, of_output, parameter_types, takes
-from ..outputs import Output, local_inputs, option_of
 
 NO_SYSTEM = ("judgments", "judgments")  # an evaluation has a system; this one is not read
 OF_SYSTEMS = ("baseline", "metric", "smallest_effect", "queries", "clusters", "tests", "rankings")

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.visible import visible_json
 
+from ..console import Output
 from ..options import JsonFile, Picture, Quiet, of_data, of_metrics, of_output, option, takes
-from ..outputs import Output
 
 
 @takes("cluster_prefix")

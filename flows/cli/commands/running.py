@@ -10,7 +10,16 @@ import typer
 
 from ndcg_ab.errors import InputError, require_libraries
 
-from ..console import Progress, exit_if_gate_failed, print_line, print_safely, print_wrapped, program_name
+from ..console import (
+    Output,
+    Progress,
+    exit_if_gate_failed,
+    local_inputs,
+    print_line,
+    print_safely,
+    print_wrapped,
+    program_name,
+)
 from ..exit_codes import PENDING, write_error
 from ..inputs import (
     configuration_in,
@@ -20,7 +29,6 @@ from ..inputs import (
     repeat_options,
 )
 from ..options import ConfigFile, Details, Explain, JsonFile, Picture, Quiet, Settings, argument, option, takes
-from ..outputs import Output, local_inputs
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation

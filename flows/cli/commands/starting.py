@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, print_line, print_safely, print_wrapped, program_name
+from ..console import Output, Progress, check_writable, print_line, print_safely, print_wrapped, program_name
 from ..options import JsonFile, Quiet, argument, of_data, of_output, takes
-from ..outputs import Output, check_writable
 
 CONFIG = "ndcg-ab.yaml"
 

@@ -15,14 +15,15 @@ from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Parameters
 from ndcg_ab.engines.duckdb.engine import (
     STATE,
+    VIEW,
     DuckDBEngine,
     duckdb_settings,
     first_line,
     name_file_in_errors,
     small_settings,
+    text_literal,
 )
 from ndcg_ab.engines.sql_files import SqlFile, history_files
-from ndcg_ab.engines.views import VIEW, text_literal
 from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.memory import Memory
 

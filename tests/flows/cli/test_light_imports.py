@@ -96,7 +96,7 @@ def test_where_scipy_keeps_its_functions_elsewhere_the_whole_of_it_is_imported()
         "def without(name, *rest, **more):\n"
         "    if name == 'scipy.special._ufuncs':\n        raise ImportError(name)\n"
         "    return real(name, *rest, **more)\n"
-        "from ndcg_ab.flows.cli.light_imports import import_without_extras\n"
+        "from ndcg_ab.flows.cli.base_command import import_without_extras\n"
         "builtins.__import__ = without\n"
         "import_without_extras()\n"
         "assert not [name for name in sys.modules if name.startswith('scipy.special')]\n"

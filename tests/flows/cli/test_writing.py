@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import ndcg_ab
-from ndcg_ab.flows.cli.outputs import Output
+from ndcg_ab.flows.cli.console import Output
 from tests.commands import invoke
 
 

@@ -24,8 +24,8 @@ from ndcg_ab.config.model.inputs.sources import KINDS, System
 from ndcg_ab.config.model.keys import Option, SecretText, Trait, options_of, with_keys_of
 from ndcg_ab.config.options import from_options
 from ndcg_ab.errors import InputError
+from ndcg_ab.flows.cli.console import local_inputs
 from ndcg_ab.flows.cli.options import make_option, parameter_type
-from ndcg_ab.flows.cli.outputs import local_inputs
 from ndcg_ab.history.database import configuration_key
 from ndcg_ab.sources.registry import SOURCES, make_source
 from tests.paths import ROOT

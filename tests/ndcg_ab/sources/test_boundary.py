@@ -22,7 +22,7 @@ from ndcg_ab.sources import JUDGMENT, RANKING, boundary, functions, pull_source,
 from ndcg_ab.sources import database_query as drivers
 from ndcg_ab.sources.boundary import BOUNDS, EXACT
 from ndcg_ab.sources.files import stores
-from ndcg_ab.testing.baselines import digest_file_path, digest_text, load_ranking
+from ndcg_ab.testing.asserting import digest_file_path, digest_text, load_ranking
 from tests.loopback import Said, serving
 from tests.paths import ROOT
 from tests.sentences import refusal_text

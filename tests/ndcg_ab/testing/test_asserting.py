@@ -10,8 +10,7 @@ import pytest
 from ndcg_ab import CompareResult, InputError, compare
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SECONDARY
 from ndcg_ab.testing import assert_not_worse
-from ndcg_ab.testing.asserting import UNDECIDED, compare_arguments, fails_gate
-from ndcg_ab.testing.baselines import deepest_cutoff
+from ndcg_ab.testing.asserting import UNDECIDED, compare_arguments, deepest_cutoff, fails_gate
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Size, Verdict

@@ -15,7 +15,7 @@ import pytest
 
 from ndcg_ab import InputError, compare
 from ndcg_ab.testing import assert_not_worse
-from ndcg_ab.testing.baselines import RankingBaseline
+from ndcg_ab.testing.asserting import RankingBaseline
 from tests.paths import DATA, ROOT
 
 pytestmark = pytest.mark.slow
