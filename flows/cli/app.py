@@ -8,7 +8,7 @@ if __name__ == "__main__":  # before what takes a moment to import
 import gc
 from functools import partial
 from inspect import getdoc
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -17,6 +17,7 @@ from ndcg_ab import __version__
 from .base_command import Command
 from .commands import about, comparing, judging, judgments, planning, running, starting
 from .exit_codes import TOPICS, Program
+from .options import option
 
 OBJECTS = 50_000  # new ones after which Python looks for circles; after 700 it takes a fifth of MLflow's import
 
@@ -40,9 +41,7 @@ def show_version(is_requested: bool) -> None:
 
 @app.callback()
 def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
+    version: bool = option(None, "Print the version and exit.", "--version", callback=show_version, is_eager=True),
 ) -> None:
     gc.set_threshold(OBJECTS, *gc.get_threshold()[1:])
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
@@ -23,7 +23,7 @@ from ndcg_ab.files import CONFIGURATIONS, new_name, path_fault
 from .console import program_name
 from .exit_codes import TOPICS
 from .inputs import can_only_be, replace_pipes
-from .options import add_options
+from .options import add_options, option
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
 LONGEST_COMPLAINT = 600  # characters of a parser's own words, which repeat a value
@@ -121,10 +121,7 @@ def show_all(ctx: typer.Context, is_requested: bool) -> None:
         raise typer.Exit
 
 
-HelpAll = Annotated[
-    bool,
-    typer.Option("--help-all", is_eager=True, callback=show_all, help="Show every option, and exit."),
-]
+HELP_ALL = option(None, "Show every option, and exit.", "--help-all", is_eager=True, callback=show_all)
 
 
 def refuse_small_address_space() -> None:

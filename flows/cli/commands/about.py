@@ -1,14 +1,12 @@
 """Define the commands about ndcg-ab itself: metrics, schema, findings, formats, terms."""
 
-from typing import Annotated
-
 from ..console import Output, print_line, print_safely
-from ..options import JsonFile, argument, option
+from ..options import JSON_FILE, argument, option
 
 
 def metrics(
-    metric: Annotated[list[str] | None, argument("METRIC", "Explain these. (default list everything)")] = None,
-    json: JsonFile = None,
+    metric: list[str] | None = argument("METRIC", "Explain these. (default list everything)"),
+    json: str | None = JSON_FILE,
 ) -> None:
     """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice.
 
@@ -27,7 +25,7 @@ def metrics(
 
 
 def schema(
-    json: Annotated[str | None, option("FILE", "Write it to a file. (default standard output)")] = None,
+    json: str | None = option("FILE", "Write it to a file. (default standard output)"),
 ) -> None:
     """Print the JSON Schema of a configuration, with which editors complete and explain its keys.
 
@@ -41,8 +39,8 @@ def schema(
 
 
 def findings(
-    code: Annotated[list[str] | None, argument("CODE", "A code to explain; without one, all.")] = None,
-    json: JsonFile = None,
+    code: list[str] | None = argument("CODE", "A code to explain; without one, all."),
+    json: str | None = JSON_FILE,
 ) -> None:
     """List what the data check can find, or explain a finding: what it means, what to do.
 
@@ -63,7 +61,7 @@ def findings(
     output.print_written_files()
 
 
-def formats(json: JsonFile = None) -> None:
+def formats(json: str | None = JSON_FILE) -> None:
     """List the file formats that are read, each with a small example.
 
     Example: ndcg-ab formats
@@ -76,7 +74,7 @@ def formats(json: JsonFile = None) -> None:
         print(list_forms(), end="")
 
 
-def terms(json: JsonFile = None) -> None:
+def terms(json: str | None = JSON_FILE) -> None:
     """Explain the words and marks of the printed result and of the page.
 
     Example: ndcg-ab terms

@@ -1,21 +1,21 @@
 """Define the commands that only need files: compare, explain, sensitivity."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from ndcg_ab.errors import InputError
 
-from ..base_command import HelpAll
+from ..base_command import HELP_ALL
 from ..console import Output, Progress, exit_if_gate_failed, local_inputs
 from ..inputs import assign_inputs, repeat_options
 from ..options import (
     COMPARED,
+    DETAILS,
+    EXPLAIN,
     FORMS,
-    Details,
-    Explain,
-    JsonFile,
-    Picture,
-    Quiet,
+    JSON_FILE,
+    PICTURE,
+    QUIET,
     of_output,
     option,
     parameter_types,
@@ -26,34 +26,21 @@ from .judging import OF_JUDGE_NEXT
 
 @takes("files", "judges", COMPARED, "tests", "clusters", FORMS, "resources")
 def compare(
-    json: JsonFile = None,
-    per_query: Annotated[
-        Path | None, of_output("FILE", "Write per-query values as CSV or Parquet, by the file name.")
-    ] = None,
-    report: Annotated[Path | None, of_output("FILE", "Write the page with figures and every query, as HTML.")] = None,
-    markdown: Annotated[
-        str | None, of_output("FILE", "Write a comment for a pull request; - prints it instead.")
-    ] = None,
-    gate: Annotated[
-        bool,
-        of_output(
-            None,
-            "Exit with 1 on shown harm or a loss beyond a margin; --gate proof: on open guardrails, too.",
-            "--gate",
-        ),
-    ] = False,
-    require: Annotated[
-        list[str] | None,
-        of_output(
-            "KEY=D",
-            "Gate conditions: proof, scored=0.9, judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D;"
-            " repeatable.",
-        ),
-    ] = None,
-    details: Details = False,
-    explain: Explain = False,
-    quiet: Quiet = False,
-    help_all: HelpAll = False,
+    json: str | None = JSON_FILE,
+    per_query: Path | None = of_output("FILE", "Write per-query values as CSV or Parquet, by the file name."),
+    report: Path | None = of_output("FILE", "Write the page with figures and every query, as HTML."),
+    markdown: str | None = of_output("FILE", "Write a comment for a pull request; - prints it instead."),
+    gate: bool = of_output(
+        None, "Exit with 1 on shown harm or a loss beyond a margin; --gate proof: on open guardrails, too.", "--gate"
+    ),
+    require: list[str] | None = of_output(
+        "KEY=D",
+        "Gate conditions: proof, scored=0.9, judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D; repeatable.",
+    ),
+    details: bool = DETAILS,
+    explain: bool = EXPLAIN,
+    quiet: bool = QUIET,
+    help_all: bool = HELP_ALL,
     **options: Any,
 ) -> None:
     """Compare systems from files, without a configuration; only files that you ask for are written.
@@ -104,8 +91,8 @@ def compare(
 
 @takes("files", "judges", "queries", FORMS, "metric")
 def explain(
-    query: Annotated[str, option("QUERY_ID", "The query to explain.", show_default=False)] = "",
-    json: JsonFile = None,
+    query: str = option("QUERY_ID", "The query to explain.", show_default=False, default=""),
+    json: str | None = JSON_FILE,
     **options: Any,
 ) -> None:
     """Explain one query's value rank by rank; with two metrics, also which choice makes them differ.
@@ -127,14 +114,14 @@ def explain(
 
 @takes("files", "judges", ("baseline", "queries"), "tests", "clusters", FORMS, "resources")
 def sensitivity(
-    gain: Annotated[list[str] | None, option("GAIN", "Gains to try. (default three)")] = None,
-    discount: Annotated[list[str] | None, option("DISCOUNT", "Discounts. (default four)")] = None,
-    ideal: Annotated[list[str] | None, option("IDEAL", "Ideals. (default global, local)")] = None,
-    cutoff: Annotated[list[int] | None, option("K", "Cutoffs. (default 5, 10, 20)")] = None,
-    picture: Picture = None,
-    json: JsonFile = None,
-    quiet: Quiet = False,
-    help_all: HelpAll = False,
+    gain: list[str] | None = option("GAIN", "Gains to try. (default three)"),
+    discount: list[str] | None = option("DISCOUNT", "Discounts. (default four)"),
+    ideal: list[str] | None = option("IDEAL", "Ideals. (default global, local)"),
+    cutoff: list[int] | None = option("K", "Cutoffs. (default 5, 10, 20)"),
+    picture: Path | None = PICTURE,
+    json: str | None = JSON_FILE,
+    quiet: bool = QUIET,
+    help_all: bool = HELP_ALL,
     **options: Any,
 ) -> None:
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?

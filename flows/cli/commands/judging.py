@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from ndcg_ab.errors import InputError
 
-from ..base_command import HelpAll
+from ..base_command import HELP_ALL
 from ..console import Output, Progress, local_inputs, print_safely, print_to_stderr, print_wrapped
 from ..inputs import assign_inputs, configuration_in, evaluation_from_config, refuse_options_of_config, spread_files
-from ..options import FORMS, JsonFile, Quiet, Sheet, argument, of_data, of_metrics, of_output, of_statistics, takes
+from ..options import FORMS, JSON_FILE, QUIET, SHEET, argument, of_data, of_metrics, of_output, of_statistics, takes
 from .judgments import parse_numbers
 
 if TYPE_CHECKING:
@@ -17,16 +17,14 @@ if TYPE_CHECKING:
 
 FEW, POWER = 80, 0.8
 MOST = 50
+KEPT_COLUMN = of_data("ATTRIBUTE", "A column of the log that is kept, for slices; again for more.", "--slice")
 # Groups of options that go with files, and not with a configuration.
 OF_DRAW = (
     *("system", "baseline", "documents"),
     {
-        "seed": Annotated[int | None, of_statistics("N", "Seed of the draw. (default 1935)")],
-        "alpha": Annotated[str | None, of_statistics("A", "Level of the planned test. (default 0.05)")],
-        "slice": Annotated[
-            list[str] | None,
-            of_data("ATTRIBUTE", "A column of the log that is kept, for slices; again for more.", "--slice"),
-        ],
+        "seed": (int | None, of_statistics("N", "Seed of the draw. (default 1935)")),
+        "alpha": (str | None, of_statistics("A", "Level of the planned test. (default 0.05)")),
+        "slice": (list[str] | None, KEPT_COLUMN),
     },
     *("smallest_effect", "unweighted", "rankings", "rules"),
 )
@@ -35,41 +33,27 @@ OF_JUDGE_NEXT = ("judgments", "system", "baseline", "queries", "documents", "see
 
 @takes(*OF_DRAW, "config", "resources", "metric")
 def draw(
-    files: Annotated[
-        list[str] | None, argument("CONFIG|BASELINE CANDIDATE…", "A configuration (YAML); or rankings.")
-    ] = None,
-    queries: Annotated[
-        str | None, of_data("FILE", "The log: query_id, text, and weight where queries are weighted.")
-    ] = None,
-    count: Annotated[
-        int, of_output("N", "How many to draw. (default 80)", "--count", "-n", min=2, show_default=False)
-    ] = FEW,
-    output_file: Annotated[
-        str | None, of_output("FILE", "Write the log with the probabilities: CSV, TSV or Parquet.")
-    ] = None,
-    sheet: Sheet = None,
-    json: Annotated[
-        str | None, of_output("FILE", "Write counts and plan as JSON; - prints them instead of sentences.")
-    ] = None,
-    grades: Annotated[
-        str | None, of_output("G,…", "Grades of the sheet, or E=3,S=2,… of words in --judgments. (default 0,1,2,3)")
-    ] = None,
-    kept: Annotated[
-        str | None, of_data("FILE", "What an earlier draw wrote: its queries are kept, and others added.")
-    ] = None,
-    deviation: Annotated[
-        float | None,
-        of_metrics("S", "Standard deviation of the differences over all queries, for the plan. (default: guessed)"),
-    ] = None,
-    judgments: Annotated[
-        str | None,
-        of_data(
-            "FILE", "Judgments of some of the queries: the plan goes by their differences.", "--judgments", "--qrels"
-        ),
-    ] = None,
-    power: Annotated[float, of_statistics("P", "Probability to detect what is planned for. (default 0.8)")] = POWER,
-    quiet: Quiet = False,
-    help_all: HelpAll = False,
+    files: list[str] | None = argument("CONFIG|BASELINE CANDIDATE…", "A configuration (YAML); or rankings."),
+    queries: str | None = of_data("FILE", "The log: query_id, text, and weight where queries are weighted."),
+    count: int = of_output(
+        "N", "How many to draw. (default 80)", "--count", "-n", min=2, show_default=False, default=FEW
+    ),
+    output_file: str | None = of_output("FILE", "Write the log with the probabilities: CSV, TSV or Parquet."),
+    sheet: Path | None = SHEET,
+    json: str | None = of_output("FILE", "Write counts and plan as JSON; - prints them instead of sentences."),
+    grades: str | None = of_output(
+        "G,…", "Grades of the sheet, or E=3,S=2,… of words in --judgments. (default 0,1,2,3)"
+    ),
+    kept: str | None = of_data("FILE", "What an earlier draw wrote: its queries are kept, and others added."),
+    deviation: float | None = of_metrics(
+        "S", "Standard deviation of the differences over all queries, for the plan. (default: guessed)"
+    ),
+    judgments: str | None = of_data(
+        "FILE", "Judgments of some of the queries: the plan goes by their differences.", "--judgments", "--qrels"
+    ),
+    power: float = of_statistics("P", "Probability to detect what is planned for. (default 0.8)", default=POWER),
+    quiet: bool = QUIET,
+    help_all: bool = HELP_ALL,
     **options: Any,
 ) -> None:
     """Draw queries to judge from a log, among those whose results differ, with known probabilities.
@@ -144,22 +128,21 @@ def evaluation_for_draw(config: Path | None, options: Mapping[str, Any]) -> "Eva
 
 @takes(*OF_JUDGE_NEXT, "config", "resources")
 def judge_next(
-    files: Annotated[
-        list[str] | None,
-        argument("CONFIG|JUDGMENTS BASELINE CANDIDATE", "A configuration (YAML); or files, as for compare."),
-    ] = None,
-    candidate: Annotated[
-        list[str] | None, of_data("NAME", "Candidate; again for more. (default all whose verdict grades could change)")
-    ] = None,
-    metric: Annotated[str | None, of_metrics("METRIC", "The metric. (default ndcg@10, or the first of CONFIG)")] = None,
-    count: Annotated[
-        int, of_output("N", "How many to list. (default 50)", "--count", "-n", min=1, show_default=False)
-    ] = MOST,
-    csv: Annotated[str | None, of_output("FILE", "Write them as CSV; - prints them. (default a table)")] = None,
-    json: JsonFile = None,
-    sheet: Sheet = None,
-    quiet: Quiet = False,
-    help_all: HelpAll = False,
+    files: list[str] | None = argument(
+        "CONFIG|JUDGMENTS BASELINE CANDIDATE", "A configuration (YAML); or files, as for compare."
+    ),
+    candidate: list[str] | None = of_data(
+        "NAME", "Candidate; again for more. (default all whose verdict grades could change)"
+    ),
+    metric: str | None = of_metrics("METRIC", "The metric. (default ndcg@10, or the first of CONFIG)"),
+    count: int = of_output(
+        "N", "How many to list. (default 50)", "--count", "-n", min=1, show_default=False, default=MOST
+    ),
+    csv: str | None = of_output("FILE", "Write them as CSV; - prints them. (default a table)"),
+    json: str | None = JSON_FILE,
+    sheet: Path | None = SHEET,
+    quiet: bool = QUIET,
+    help_all: bool = HELP_ALL,
     **options: Any,
 ) -> None:
     """Name the unjudged documents whose grades would settle the comparison soonest.

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from ndcg_ab.errors import InputError
 
-from ..base_command import HelpAll
+from ..base_command import HELP_ALL
 from ..console import Output, Progress, local_inputs, option_of
 from ..inputs import assign_inputs
-from ..options import JsonFile, Quiet, argument, of_data, of_metrics, of_output, parameter_types, takes
+from ..options import JSON_FILE, QUIET, argument, of_data, of_metrics, of_output, parameter_types, takes
 
 NO_SYSTEM = ("judgments", "judgments")  # an evaluation has a system; this one is not read
 OF_SYSTEMS = ("baseline", "metric", "smallest_effect", "queries", "clusters", "tests", "rankings")
@@ -17,23 +17,19 @@ OF_SYSTEMS = ("baseline", "metric", "smallest_effect", "queries", "clusters", "t
 
 @takes("system", *OF_SYSTEMS, "resources")
 def judgments(
-    first: Annotated[str, argument("FILE", "Judgments (qrels), such as people's.")],
-    second: Annotated[str, argument("FILE", "Other judgments, such as a model's.")],
-    files: Annotated[list[str] | None, argument("BASELINE CANDIDATE", "Rankings to compare under both sets.")] = None,
-    json: JsonFile = None,
-    judgments_format: Annotated[
-        list[str] | None,
-        of_data("FORMAT", "trec, csv, tsv, jsonl or parquet, of both files; or twice. (default by the name)"),
-    ] = None,
-    judgments_columns: Annotated[
-        list[str] | None,
-        of_data("FIELD=COLUMN,…", "Names of columns: query_id=qid,grade=rating, of both files; or twice."),
-    ] = None,
-    grades: Annotated[
-        list[str] | None, of_data("WORD=NUMBER,…", "Numbers of grades that are words, of both files; or twice.")
-    ] = None,
-    quiet: Quiet = False,
-    help_all: HelpAll = False,
+    first: str = argument("FILE", "Judgments (qrels), such as people's.", default=...),
+    second: str = argument("FILE", "Other judgments, such as a model's.", default=...),
+    files: list[str] | None = argument("BASELINE CANDIDATE", "Rankings to compare under both sets."),
+    json: str | None = JSON_FILE,
+    judgments_format: list[str] | None = of_data(
+        "FORMAT", "trec, csv, tsv, jsonl or parquet, of both files; or twice. (default by the name)"
+    ),
+    judgments_columns: list[str] | None = of_data(
+        "FIELD=COLUMN,…", "Names of columns: query_id=qid,grade=rating, of both files; or twice."
+    ),
+    grades: list[str] | None = of_data("WORD=NUMBER,…", "Numbers of grades that are words, of both files; or twice."),
+    quiet: bool = QUIET,
+    help_all: bool = HELP_ALL,
     **options: Any,
 ) -> None:
     """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each.
@@ -83,32 +79,22 @@ def split_for_files(option: str, values: Sequence[str] | None) -> tuple[str | No
 
 @takes("resources")
 def clicks(
-    events: Annotated[str, argument("EVENTS", "Events of User Behavior Insights (JSON Lines), or counts.")],
-    queries: Annotated[
-        str | None, of_data("FILE", "Queries with their texts. (default every text is a query of its own)")
-    ] = None,
-    format: Annotated[str | None, of_data("FORMAT", "jsonl, csv, tsv or parquet. (default by the file name)")] = None,  # noqa: A002
-    columns: Annotated[
-        str | None, of_data("FIELD=COLUMN,…", "Where fields are: user_query=message, object_id=attributes.id, …")
-    ] = None,
-    model: Annotated[str | None, of_metrics("MODEL", "position, rate or opensearch. (default position)")] = None,
-    action: Annotated[
-        list[str] | None, of_data("ACTION", "What counts as a click; again for more. (default click, click_through)")
-    ] = None,
-    floor: Annotated[
-        int | None, of_metrics("N", "Impressions that a document needs for a grade. (default 10; of opensearch 0)")
-    ] = None,
-    quantiles: Annotated[
-        str | None, of_metrics("Q,…", "Shares of documents from which on grades are 1, 2, … (default 0.25,0.5,0.75)")
-    ] = None,
-    thresholds: Annotated[
-        str | None, of_metrics("V,…", "Values from which on grades are 1, 2, …, instead of quantiles.")
-    ] = None,
-    output_file: Annotated[
-        str | None, of_output("FILE", "Write the judgments: CSV, TSV or Parquet, which compare reads.")
-    ] = None,
-    json: JsonFile = None,
-    quiet: Quiet = False,
+    events: str = argument("EVENTS", "Events of User Behavior Insights (JSON Lines), or counts.", default=...),
+    queries: str | None = of_data("FILE", "Queries with their texts. (default every text is a query of its own)"),
+    format: str | None = of_data("FORMAT", "jsonl, csv, tsv or parquet. (default by the file name)"),  # noqa: A002
+    columns: str | None = of_data("FIELD=COLUMN,…", "Where fields are: user_query=message, object_id=attributes.id, …"),
+    model: str | None = of_metrics("MODEL", "position, rate or opensearch. (default position)"),
+    action: list[str] | None = of_data(
+        "ACTION", "What counts as a click; again for more. (default click, click_through)"
+    ),
+    floor: int | None = of_metrics("N", "Impressions that a document needs for a grade. (default 10; of opensearch 0)"),
+    quantiles: str | None = of_metrics(
+        "Q,…", "Shares of documents from which on grades are 1, 2, … (default 0.25,0.5,0.75)"
+    ),
+    thresholds: str | None = of_metrics("V,…", "Values from which on grades are 1, 2, …, instead of quantiles."),
+    output_file: str | None = of_output("FILE", "Write the judgments: CSV, TSV or Parquet, which compare reads."),
+    json: str | None = JSON_FILE,
+    quiet: bool = QUIET,
     **resources: Any,
 ) -> None:
     """Compute judgments from a log of clicks, and show the counts behind them.

@@ -2,42 +2,38 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.visible import visible_json
 
 from ..console import Output
-from ..options import JsonFile, Picture, Quiet, of_data, of_metrics, of_output, option, takes
+from ..options import JSON_FILE, PICTURE, QUIET, of_data, of_metrics, of_output, option, takes
 
 
 @takes("cluster_prefix")
 def power(
-    deviation: Annotated[float | None, option("S", "Standard deviation of the per-query differences.")] = None,
-    scores: Annotated[Path | None, option("FILE", "Per-query values from `compare --per-query`, instead.")] = None,
-    weights: Annotated[
-        Path | None,
-        option("FILE", "Queries with the weights of that comparison, or drawn ones: CSV, TSV, JSONL, Parquet."),
-    ] = None,
-    clusters: Annotated[Path | None, option("FILE", "Queries with a column `cluster`, as in that comparison.")] = None,
-    baseline: Annotated[str | None, option("NAME", "Baseline. (default the first system of the file)")] = None,
-    candidate: Annotated[list[str] | None, option("NAME", "Candidate; again for more. (default all others)")] = None,
-    metric: Annotated[list[str] | None, option("METRIC", "Metric; again for more. (default all of the file)")] = None,
-    effect: Annotated[
-        list[float] | None,
-        option("E", "Effect to detect; again for more. (default three)", "--effect", "--smallest-effect"),
-    ] = None,
-    queries: Annotated[
-        list[int] | None, option("N", "Number of queries; again for more. (default seven)", "--queries", "-n")
-    ] = None,
-    alpha: Annotated[float, option("A", "Level of the two-sided test. (default 0.05)", show_default=False)] = 0.05,
-    power: Annotated[float, option("P", "Probability of detecting. (default 0.8)", show_default=False)] = 0.8,
-    comparisons: Annotated[
-        int, option("N", "Comparisons adjusted together: candidates x metrics. (default 1)", show_default=False)
-    ] = 1,
-    picture: Picture = None,
-    json: JsonFile = None,
-    quiet: Quiet = False,
+    deviation: float | None = option("S", "Standard deviation of the per-query differences."),
+    scores: Path | None = option("FILE", "Per-query values from `compare --per-query`, instead."),
+    weights: Path | None = option(
+        "FILE", "Queries with the weights of that comparison, or drawn ones: CSV, TSV, JSONL, Parquet."
+    ),
+    clusters: Path | None = option("FILE", "Queries with a column `cluster`, as in that comparison."),
+    baseline: str | None = option("NAME", "Baseline. (default the first system of the file)"),
+    candidate: list[str] | None = option("NAME", "Candidate; again for more. (default all others)"),
+    metric: list[str] | None = option("METRIC", "Metric; again for more. (default all of the file)"),
+    effect: list[float] | None = option(
+        "E", "Effect to detect; again for more. (default three)", "--effect", "--smallest-effect"
+    ),
+    queries: list[int] | None = option("N", "Number of queries; again for more. (default seven)", "--queries", "-n"),
+    alpha: float = option("A", "Level of the two-sided test. (default 0.05)", show_default=False, default=0.05),
+    power: float = option("P", "Probability of detecting. (default 0.8)", show_default=False, default=0.8),
+    comparisons: int = option(
+        "N", "Comparisons adjusted together: candidates x metrics. (default 1)", show_default=False, default=1
+    ),
+    picture: Path | None = PICTURE,
+    json: str | None = JSON_FILE,
+    quiet: bool = QUIET,
     **options: Any,
 ) -> None:
     """Compute how many queries a difference needs, and what a number of queries can show.
@@ -55,32 +51,22 @@ def power(
 
 
 def sql(
-    dialect: Annotated[
-        str,
-        of_output(
-            "DATABASE",
-            "duckdb, postgres, spark, sqlite, clickhouse, datafusion, polars; or, written but not tried,"
-            " snowflake, bigquery, trino, databricks, redshift.",
-        ),
-    ],
-    metric: Annotated[
-        list[str] | None, of_metrics("METRIC", "The metric. (default ndcg@10)", show_default=False)
-    ] = None,
-    judgments: Annotated[str, of_data("TABLE", "The table of the judgments.")] = "judgments",
-    rankings: Annotated[str | None, of_data("TABLE", "The table of all systems' rankings. (default rankings)")] = None,
-    system: Annotated[
-        list[str] | None, of_data("NAME=TABLE", "Or a system and the table of its rankings; again for more.")
-    ] = None,
-    judgments_columns: Annotated[
-        str | None, of_data("FIELD=COLUMN,…", "Names of columns: query_id=qid,doc_id=url,grade=rating")
-    ] = None,
-    columns: Annotated[
-        str | None, of_data("FIELD=COLUMN,…", "The same for the rankings (system_id, query_id, doc_id, score, rank).")
-    ] = None,
-    mean: Annotated[
-        bool, of_output(None, "One row for each system instead of one for each system and query.", "--mean")
-    ] = False,
-    json: JsonFile = None,
+    dialect: str = of_output(
+        "DATABASE",
+        "duckdb, postgres, spark, sqlite, clickhouse, datafusion, polars; or, written but not tried,"
+        " snowflake, bigquery, trino, databricks, redshift.",
+        default=...,
+    ),
+    metric: list[str] | None = of_metrics("METRIC", "The metric. (default ndcg@10)", show_default=False),
+    judgments: str = of_data("TABLE", "The table of the judgments.", default="judgments"),
+    rankings: str | None = of_data("TABLE", "The table of all systems' rankings. (default rankings)"),
+    system: list[str] | None = of_data("NAME=TABLE", "Or a system and the table of its rankings; again for more."),
+    judgments_columns: str | None = of_data("FIELD=COLUMN,…", "Names of columns: query_id=qid,doc_id=url,grade=rating"),
+    columns: str | None = of_data(
+        "FIELD=COLUMN,…", "The same for the rankings (system_id, query_id, doc_id, score, rank)."
+    ),
+    mean: bool = of_output(None, "One row for each system instead of one for each system and query.", "--mean"),
+    json: str | None = JSON_FILE,
 ) -> None:
     """Print one SQL query that computes a metric in your own database, with its definition in a comment.
 

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -28,7 +28,7 @@ from ..inputs import (
     refuse_options_of_config,
     repeat_options,
 )
-from ..options import ConfigFile, Details, Explain, JsonFile, Picture, Quiet, Settings, argument, option, takes
+from ..options import CONFIG_FILE, DETAILS, EXPLAIN, JSON_FILE, PICTURE, QUIET, SETTINGS, argument, option, takes
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
@@ -38,11 +38,9 @@ OF_FILES = ("grades", "rules")  # groups of options that go with files, and not 
 
 @takes(*OF_FILES, "config", "resources", "judgments", "system", "metric", "finding", "strict")
 def check(
-    files: Annotated[
-        list[Path] | None, argument("CONFIG|FILE", "A configuration; or rankings, with or without judgments.")
-    ] = None,
-    json: JsonFile = None,
-    quiet: Quiet = False,
+    files: list[Path] | None = argument("CONFIG|FILE", "A configuration; or rankings, with or without judgments."),
+    json: str | None = JSON_FILE,
+    quiet: bool = QUIET,
     **options: Any,
 ) -> None:
     """Read and check all inputs of a configuration, or the given files, without computing scores.
@@ -99,14 +97,12 @@ def check(
 
 @takes("config", "resources")
 def run(
-    config: ConfigFile,
-    force: Annotated[
-        bool, option(None, "Read and compute again, even if inputs and configuration are unchanged.", "--force")
-    ] = False,
-    json: JsonFile = None,
-    details: Details = False,
-    explain: Explain = False,
-    quiet: Quiet = False,
+    config: Path = CONFIG_FILE,
+    force: bool = option(None, "Read and compute again, even if inputs and configuration are unchanged.", "--force"),
+    json: str | None = JSON_FILE,
+    details: bool = DETAILS,
+    explain: bool = EXPLAIN,
+    quiet: bool = QUIET,
     **options: Any,
 ) -> None:
     """Run the whole evaluation, keep it in the history, and log it to the tracker.
@@ -165,22 +161,18 @@ def run(
 
 
 def history(
-    config: ConfigFile,
-    metric: Annotated[str | None, option("METRIC", "The metric. (default the first)")] = None,
-    query: Annotated[str | None, option("QUERY_ID", "Show one query over the nights.")] = None,
-    last: Annotated[int | None, option("N", "The latest N only. (default all)", "--last", "-n", min=1)] = None,
-    picture: Picture = None,
-    since: Annotated[
-        str | None, option("DATE|7d", "A digest instead: what dropped since then, why, and what is open.")
-    ] = None,
-    acknowledge: Annotated[int | None, option("N", "Mark the drop of evaluation N as known.", min=1)] = None,
-    note: Annotated[str | None, option("TEXT", "With --acknowledge: what is known of it.")] = None,
-    details: Annotated[
-        bool, option(None, "Print what happened in full, and what all evaluations say together.", "--details")
-    ] = False,
-    json: JsonFile = None,
-    settings: Settings = None,
-    quiet: Quiet = False,
+    config: Path = CONFIG_FILE,
+    metric: str | None = option("METRIC", "The metric. (default the first)"),
+    query: str | None = option("QUERY_ID", "Show one query over the nights."),
+    last: int | None = option("N", "The latest N only. (default all)", "--last", "-n", min=1),
+    picture: Path | None = PICTURE,
+    since: str | None = option("DATE|7d", "A digest instead: what dropped since then, why, and what is open."),
+    acknowledge: int | None = option("N", "Mark the drop of evaluation N as known.", min=1),
+    note: str | None = option("TEXT", "With --acknowledge: what is known of it."),
+    details: bool = option(None, "Print what happened in full, and what all evaluations say together.", "--details"),
+    json: str | None = JSON_FILE,
+    settings: list[str] | None = SETTINGS,
+    quiet: bool = QUIET,
 ) -> None:
     """Show the evaluations of a configuration, one per line: values, verdicts, and what changed in the inputs.
 
@@ -220,10 +212,10 @@ def history(
 
 
 def publish(
-    bundle: Annotated[Path, argument("BUNDLE", "An evaluation's folder, as `run` printed it, or a configuration.")],
-    settings: Settings = None,
-    json: JsonFile = None,
-    quiet: Quiet = False,
+    bundle: Path = argument("BUNDLE", "An evaluation's folder, as `run` printed it, or a configuration.", default=...),
+    settings: list[str] | None = SETTINGS,
+    json: str | None = JSON_FILE,
+    quiet: bool = QUIET,
 ) -> None:
     """Log one finished evaluation, or all pending ones of a configuration, to the tracker; nothing is logged twice.
 
@@ -284,10 +276,10 @@ def bundles_to_publish(path: Path, settings: Sequence[str] = ()) -> "tuple[list[
     return unpublished_bundles(evaluation, address), evaluation
 
 
-ConfigFiles = Annotated[list[Path], argument("CONFIG…", "Configuration files (YAML).")]
+CONFIG_FILES = argument("CONFIG…", "Configuration files (YAML).", default=...)
 
 
-def serve(configs: ConfigFiles, settings: Settings = None) -> None:
+def serve(configs: list[Path] = CONFIG_FILES, settings: list[str] | None = SETTINGS) -> None:
     """Run evaluations on their schedules in this process, until it is stopped.
 
     Example: ndcg-ab serve configs/demo.yaml
@@ -300,10 +292,10 @@ def serve(configs: ConfigFiles, settings: Settings = None) -> None:
 
 
 def deploy(
-    configs: ConfigFiles,
-    pool: Annotated[str, option("NAME", "The work pool whose workers run them. (default local)")] = ("local"),
-    settings: Settings = None,
-    json: JsonFile = None,
+    configs: list[Path] = CONFIG_FILES,
+    pool: str = option("NAME", "The work pool whose workers run them. (default local)", default="local"),
+    settings: list[str] | None = SETTINGS,
+    json: str | None = JSON_FILE,
 ) -> None:
     """Register evaluations with their schedules at a Prefect server, for the workers of a pool.
 

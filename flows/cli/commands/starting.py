@@ -4,27 +4,27 @@ import dataclasses
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from ndcg_ab.errors import InputError
 
 from ..console import Output, Progress, check_writable, print_line, print_safely, print_wrapped, program_name
-from ..options import JsonFile, Quiet, argument, of_data, of_output, takes
+from ..options import JSON_FILE, QUIET, argument, of_data, of_output, takes
 
 CONFIG = "ndcg-ab.yaml"
 
 
 @takes("judgments", "grades", "system", "metric")
 def init(
-    files: Annotated[list[Path] | None, argument("FILE", "Judgments, rankings, queries, in any order.")] = None,
-    queries: Annotated[Path | None, of_data("FILE", "Queries with texts, attributes, weights.")] = None,
-    name: Annotated[str | None, of_data("NAME", "Names the evaluation. (default the folder's name)")] = None,
-    output_file: Annotated[
-        str, of_output("FILE", "The configuration; - for standard output. (default ndcg-ab.yaml)", show_default=False)
-    ] = CONFIG,
-    force: Annotated[bool, of_output(None, "Overwrite an existing file.", "--force")] = False,
-    json: JsonFile = None,
-    quiet: Quiet = False,
+    files: list[Path] | None = argument("FILE", "Judgments, rankings, queries, in any order."),
+    queries: Path | None = of_data("FILE", "Queries with texts, attributes, weights."),
+    name: str | None = of_data("NAME", "Names the evaluation. (default the folder's name)"),
+    output_file: str = of_output(
+        "FILE", "The configuration; - for standard output. (default ndcg-ab.yaml)", show_default=False, default=CONFIG
+    ),
+    force: bool = of_output(None, "Overwrite an existing file.", "--force"),
+    json: str | None = JSON_FILE,
+    quiet: bool = QUIET,
     **options: Any,
 ) -> None:
     """Write a first configuration from existing files, after reading and checking them.
@@ -72,9 +72,9 @@ def init(
 
 
 def example(
-    folder: Annotated[Path, argument("FOLDER", "Where to. (default example)", show_default=False)] = (Path("example")),
-    json: JsonFile = None,
-    quiet: Quiet = False,
+    folder: Path = argument("FOLDER", "Where to. (default example)", show_default=False, default=Path("example")),
+    json: str | None = JSON_FILE,
+    quiet: bool = QUIET,
 ) -> None:
     """Write small files to try every command with: judgments, fewer judgments, two rankings, queries, titles.
 
