@@ -21,7 +21,6 @@ Parameters = Mapping[str, Value]
 Bound = dict[str, Value]
 GIVEN = "given"  # among the parameters of a table that no SQL file made
 BATCH = 100_000  # rows converted to Python objects at a time
-FEW_VALUES = 64  # values up to which a condition has one parameter for each; each may carry all texts of the column
 
 
 # Parquet files or tables, each with values that all of its rows have in further columns
@@ -50,6 +49,9 @@ class Engine(ABC):
     memory : Memory or None
         The memory limit, which the code that reads inputs for the engine shares; None without a limit.
     """
+
+    # values up to which a condition has one parameter for each; each may carry all texts of the column
+    few_values: float = 64
 
     def __init__(self, files: Mapping[str, SqlFile] | None = None) -> None:
         self.every_file = pipeline_files() if files is None else files
@@ -366,8 +368,10 @@ class Engine(ABC):
 
         The values are added to `bound` as parameters of the condition.
         """
-        if is_several(value) and len(value) <= FEW_VALUES:  # planners look for them before windows, not after
-            return any_of_values(column, value, bound)
+        if is_several(value) and len(value) <= self.few_values:  # planners look for them before windows, not after
+            names = {f"where_{column}_{index}": each for index, each in enumerate(value)}
+            bound |= names
+            return f'"{column}" in ({", ".join(f"${name}" for name in names) or "null"})'
         bound[f"where_{column}"] = value
         name = f"$where_{column}"
         return f'"{column}" in (select unnest({name}))' if is_several(value) else f'"{column}" = {name}'
@@ -398,16 +402,6 @@ class Engine(ABC):
 def as_tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     for batch in table.to_batches(BATCH):
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def any_of_values(column: str, values: Sequence[str], bound: Bound) -> str:
-    """Return the SQL condition that a column has one of several values.
-
-    Each value is added to `bound` as a parameter of the condition.
-    """
-    names = {f"where_{column}_{index}": each for index, each in enumerate(values)}
-    bound |= names
-    return f'"{column}" in ({", ".join(f"${name}" for name in names) or "null"})'
 
 
 def is_several(value: Value) -> TypeGuard[Sequence[str]]:

@@ -5,12 +5,13 @@ the few queries that the page shows move from the cluster to this machine. Calle
 table.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, any_of_values, is_several
+from ndcg_ab.engines.base import Engine, Parameters
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.engines.sql_files import SqlFile, needed_files
@@ -35,6 +36,8 @@ class BoundaryEngine(Engine):
     begin : callable
         A function that opens the engine on the cluster.
     """
+
+    few_values = math.inf  # the engine on the cluster takes no lists
 
     def __init__(self, local: DuckDBEngine, begin: Callable[[], Engine]) -> None:
         super().__init__(local.files)
@@ -135,13 +138,6 @@ class BoundaryEngine(Engine):
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         side = self._open_remote() if file is not None and self._is_remote(file.name) else self.local
         return side._run(text, parameters, file)
-
-    def _condition(self, column: str, value: Value, bound: Bound) -> str:
-        """Return the SQL condition that a column has a value, or one of several values.
-
-        Each value is added to `bound` as one parameter, since both engines can run such a condition.
-        """
-        return any_of_values(column, value, bound) if is_several(value) else super()._condition(column, value, bound)
 
 
 def remote_tables(files: Mapping[str, SqlFile]) -> set[str]:

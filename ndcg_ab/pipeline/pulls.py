@@ -33,7 +33,6 @@ from ndcg_ab.sources.costs import ask_by_turns
 from ndcg_ab.sources.external_scores import PULLED as SCORES
 from ndcg_ab.sources.judgments.gathering import judgment_source_names, judgments_layout, pull_judgment_source
 from ndcg_ab.sources.judgments.grades import with_grade_words
-from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
 from ndcg_ab.sources.queries import UNSEEN as UNSEEN_LAYOUT
 from ndcg_ab.sources.tables.document_rules import document_rules
 
@@ -126,16 +125,15 @@ def pull_named_queries(context: Context, _: str) -> None:
 
     Files that are not configured are skipped.
     """
-    evaluation, store = context.evaluation, context.store
-    queries_read = pull_queries(evaluation)
-    if (queries := queries_read.pulled) is not None and evaluation.queries is not None:
-        source = evaluation.queries.source
-        entry = StoreEntry(QUERIES, source, queries.layout, source.display_name, "queries", is_remembered=False)
-        store.add(entry, lambda: queries)
-    if (intended := queries_read.intended) is not None and evaluation.intended is not None:
-        source, layout = evaluation.intended, INTENDED_LAYOUT
-        entry = StoreEntry(INTENDED, source, layout, source.display_name, "intended", is_remembered=False)
-        store.add(entry, lambda: intended)
+    evaluation, read = context.evaluation, pull_queries(context.evaluation)
+
+    def add(key: str, source: Any, pulled: Pulled | None) -> None:
+        if pulled is not None:
+            entry = StoreEntry(key, source, pulled.layout, source.display_name, key, is_remembered=False)
+            context.store.add(entry, lambda: pulled)
+
+    add(QUERIES, evaluation.queries and evaluation.queries.source, read.pulled)
+    add(INTENDED, evaluation.intended, read.intended)
 
 
 @as_stage(

@@ -170,8 +170,7 @@ def check_draw(evaluation: Evaluation, power: float, deviation: float | None, ju
         raise InputError(
             Setting("--power"), f" {power:g}: must be above alpha ({alpha}) and below 1, such as {POWER:g}"
         )
-    why_no_scores = "hold no rankings that could disagree: give rankings"
-    refuse_no_rankings(evaluation, why_no_scores, "queries are drawn by DuckDB alone")
+    refuse_no_rankings(evaluation)
     if evaluation.queries is None:
         raise InputError(Setting("--queries"), ": is missing: give the file of the log's queries")
     for metric in evaluation.metric_list:

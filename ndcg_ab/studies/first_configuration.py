@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -30,7 +30,7 @@ from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources.files.file import refuse_unreadable_file
 from ndcg_ab.sources.files.parts import local_parts
-from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Reading
+from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING
 from ndcg_ab.sources.forms.recognition import OPTIONS, recognise_file, refuse_unknown_form
 from ndcg_ab.sources.registry import split_by_system
 
@@ -59,16 +59,6 @@ def write_example(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(texts)]
 
 
-class RecognisedFile(NamedTuple):
-    """A file, and the form that was recognised from its content.
-
-    reading: the recognised form; None if the form is unknown.
-    """
-
-    path: Path
-    reading: Reading | None
-
-
 @dataclasses.dataclass(frozen=True)
 class InputFiles:
     """The files of an evaluation, which options named or whose content was recognised.
@@ -77,18 +67,18 @@ class InputFiles:
     -> number, for grades that are written as words.
     """
 
-    judgments: RecognisedFile | None
-    systems: Mapping[str, RecognisedFile]
-    queries: RecognisedFile | None = None
+    judgments: Path | None
+    systems: Mapping[str, Path]
+    queries: Path | None = None
     grades: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def describe_files(self) -> list[str]:
         """Return one line per file: its path and its role (judgments, ranking of a system, queries)."""
-        lines = [f"{self.judgments.path}: judgments"] if self.judgments else []
+        lines = [f"{self.judgments}: judgments"] if self.judgments else []
         baseline, *_ = self.systems
-        for name, system in self.systems.items():
-            lines.append(f"{system.path}: ranking of {name}" + (", the baseline" if name == baseline else ""))
-        return lines + ([f"{self.queries.path}: queries"] if self.queries else [])
+        for name, path in self.systems.items():
+            lines.append(f"{path}: ranking of {name}" + (", the baseline" if name == baseline else ""))
+        return lines + ([f"{self.queries}: queries"] if self.queries else [])
 
 
 def guess_inputs(
@@ -105,26 +95,25 @@ def guess_inputs(
     file. Raises InputError if the form of a file is unknown, if two files are judgments or queries, or if there is no
     ranking. needs_judgments: whether to raise InputError if there are no judgments, too.
     """
-    by_system = {name: recognise_input(path, RANKING) for name, path in systems.items()}
-    single = {kind: recognise_input(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
-    rankings: list[RecognisedFile] = []
+    single = {kind: path for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
+    for kind, path in (*single.items(), *((RANKING, path) for path in systems.values())):
+        recognise_kind(path, kind)
+    rankings: list[Path] = []
     for path in files:
-        file = recognise_input(path)
-        kind = file.reading.kind if file.reading else refuse_unknown_form(path)
+        kind = recognise_kind(path) or refuse_unknown_form(path)
         if kind == RANKING:
-            if any(path == other.path for other in (*rankings, *by_system.values())):
+            if path in (*rankings, *systems.values()):
                 raise InputError(f"{path}: is given twice; each system has a ranking of its own")
-            rankings.append(file)
+            rankings.append(path)
         elif kind not in (JUDGMENTS, QUERIES):
             raise InputError(f"{path}: looks like {kind}, which are read by {OPTIONS[kind]}")
         elif kind in single:
-            raise InputError(f"{path}: looks like {kind}, as {single[kind].path} does; one file is needed")
+            raise InputError(f"{path}: looks like {kind}, as {single[kind]} does; one file is needed")
         else:
-            single[kind] = file
-    readings = {str(each.path): each for each in rankings}
-    names = distinct_names([*readings], [*by_system])
-    spread = split_by_system([NamedFile(*each) for each in zip(names, readings, strict=True)])
-    by_system |= {each.name: readings[each.file] for each in spread}
+            single[kind] = path
+    names = distinct_names([*map(str, rankings)], [*systems])
+    spread = split_by_system(list(map(NamedFile, names, map(str, rankings))))
+    by_system = {**systems, **{each.name: Path(each.file) for each in spread}}
     if needs_judgments and JUDGMENTS not in single:
         raise InputError("no judgments: name them with --judgments FILE")
     if not by_system:
@@ -132,16 +121,17 @@ def guess_inputs(
     return InputFiles(single.get(JUDGMENTS), by_system, single.get(QUERIES))
 
 
-def recognise_input(path: Path, kind: str | None = None) -> RecognisedFile:
-    """Return a file with its recognised form; raise InputError if the file is missing or empty.
+def recognise_kind(path: Path, kind: str | None = None) -> str | None:
+    """Return the kind of content of a file, such as `ranking`, or None if its form is unknown.
 
-    kind: the role of the file; None if it is to be found out.
+    kind: the role of the file; None if it is to be found out. Raises InputError if the file is missing or empty.
     """
     first = path
     if kind == RANKING and is_folder_or_pattern(path):
         first = local_parts(FileSource(file=path, parts=True), path, Path())[0].path
     refuse_unreadable_file(first)
-    return RecognisedFile(path, recognise_file(first, kind))
+    reading = recognise_file(first, kind)
+    return reading.kind if reading else None
 
 
 def evaluation_name(folder: Path) -> str:
@@ -201,9 +191,9 @@ output: ndcg-ab-results
 """
 
 
-def source_yaml(recognised: RecognisedFile, folder: Path, indent: str) -> str:
-    file = yaml_scalar(os.path.relpath(resolve_path(recognised.path), resolve_path(folder)))
-    return f"{indent}file: {file}\n" + f"{indent}parts: true\n" * is_folder_or_pattern(recognised.path)
+def source_yaml(path: Path, folder: Path, indent: str) -> str:
+    file = yaml_scalar(os.path.relpath(resolve_path(path), resolve_path(folder)))
+    return f"{indent}file: {file}\n" + f"{indent}parts: true\n" * is_folder_or_pattern(path)
 
 
 def yaml_scalar(text: str) -> str:
@@ -254,14 +244,14 @@ def check_files(
     the first rank of a repeated document; None: it is refused.
     """
     inputs = guess_inputs(files, judgments, systems, None, needs_judgments=False)
-    judged = inputs.judgments.path if inputs.judgments else "no judgments"  # a path that is not read
+    judged = inputs.judgments or "no judgments"  # a path that is not read
     content: dict[str, Any] = {"name": "check", "judgments": {"file": str(judged), "grades": words}, **keys}
     content["systems"] = [
-        {"name": name, "file": str(each.path), "parts": is_folder_or_pattern(each.path), "duplicates": duplicates}
-        for name, each in inputs.systems.items()
+        {"name": name, "file": str(path), "parts": is_folder_or_pattern(path), "duplicates": duplicates}
+        for name, path in inputs.systems.items()
     ]
     if inputs.queries:
-        content["queries"] = {"file": str(inputs.queries.path)}
+        content["queries"] = {"file": str(inputs.queries)}
     evaluation: Evaluation = validate_evaluation(content)
     check = check_only if inputs.judgments else check_rankings_alone
     findings, counts = check(evaluation, engine, say)

@@ -109,11 +109,7 @@ def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
     metric: name of the metric; None for the first primary one. Raises InputError if the effect of a grade on the metric
     cannot be computed, or if there are not two systems with rankings on this machine.
     """
-    refuse_no_rankings(
-        evaluation,
-        "name no documents that could be judged: give judgments and rankings",
-        "what is to be judged next is found by DuckDB alone",
-    )
+    refuse_no_rankings(evaluation)
     chosen = evaluation.metric_named(metric or evaluation.metrics[0])
     is_of_grades = has_expected_value(chosen) and chosen.traits.divisor is not Divisor.SHOWN
     if not own_metrics([chosen]) or not is_of_grades or chosen.unjudged == "condense":
@@ -128,15 +124,12 @@ def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
     return evaluation.model_copy(update={**left_out, **settings})
 
 
-def refuse_no_rankings(evaluation: Evaluation, why_no_scores: str, why_no_spark: str) -> None:
-    """Raise InputError unless an evaluation has rankings of at least two systems on this machine.
-
-    why_no_scores, why_no_spark: reasons that the messages give.
-    """
+def refuse_no_rankings(evaluation: Evaluation) -> None:
+    """Raise InputError unless an evaluation has rankings of at least two systems on this machine."""
     if evaluation.scores:
-        raise InputError(f"scores: {why_no_scores}")
+        raise InputError("scores: name no documents that could be judged: give rankings")
     if evaluation.engine.spark:
-        raise InputError(f"engine.spark: {why_no_spark}: take engine.spark out")
+        raise InputError("engine.spark: what is to be judged is found by DuckDB alone: take engine.spark out")
     if len(evaluation.systems) < 2:
         raise InputError(
             Setting("--system"), ": given once; at least 2 systems are needed; add ", Setting("--system"), " NAME=FILE"

@@ -197,11 +197,9 @@ def measure_agreement(first: Pulled, second: Pulled) -> Agreement:
             f" {theirs.num_rows} judgments (such as {example_pair(ours)}, and {example_pair(theirs)}): their ids must"
             " meet"
         )
-    counts = both.group_by(["grade", "grade_of_second"]).aggregate([([], "count_all")]).to_pylist()
-    cells = sorted(
-        (Cell(row["grade"], row["grade_of_second"], row["count_all"]) for row in counts),
-        key=lambda cell: (cell.first, cell.second),
-    )
+    grades = ["grade", "grade_of_second"]
+    counts = both.group_by(grades).aggregate([([], "count_all")]).sort_by([(name, "ascending") for name in grades])
+    cells = [Cell(*row) for row in zip(*(counts[name].to_pylist() for name in (*grades, "count_all")), strict=True)]
     higher = sum(cell.count for cell in cells if cell.second > cell.first)
     lower = sum(cell.count for cell in cells if cell.second < cell.first)
     pairs = both.num_rows

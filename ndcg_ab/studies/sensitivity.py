@@ -47,15 +47,16 @@ class Sensitivity:
 
 
 def metric_grid(
-    gains: Sequence[str] = GAINS,
-    discounts: Sequence[str] = DISCOUNTS,
-    ideals: Sequence[str] = IDEALS,
-    cutoffs: Sequence[int] = CUTOFFS,
+    gains: Sequence[str] | None = None,
+    discounts: Sequence[str] | None = None,
+    ideals: Sequence[str] | None = None,
+    cutoffs: Sequence[int] | None = None,
 ) -> list[Metric]:
     """Return nDCG metrics with every combination of the choices: 72 definitions by default."""
+    choices = (gains or GAINS, discounts or DISCOUNTS, ideals or IDEALS, cutoffs or CUTOFFS)
     return [
         Metric(measure="ndcg", cutoff=cutoff, gain=gain, discount=discount, ideal=ideal)
-        for gain, discount, ideal, cutoff in itertools.product(gains, discounts, ideals, cutoffs)
+        for gain, discount, ideal, cutoff in itertools.product(*choices)
     ]
 
 

@@ -135,9 +135,7 @@ def sensitivity(
     from ndcg_core.measures.metric import MetricError
 
     try:
-        tried = study.metric_grid(
-            gain or study.GAINS, discount or study.DISCOUNTS, ideal or study.IDEALS, cutoff or study.CUTOFFS
-        )
+        tried = study.metric_grid(gain, discount, ideal, cutoff)
     except MetricError as error:
         raise InputError(f"--{error}") from None
     evaluation = evaluation_from_options(

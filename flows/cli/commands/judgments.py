@@ -45,18 +45,16 @@ def judgments(
     for name in () if options["system"] else parameter_types(*OF_SYSTEMS):
         if options[name] not in (None, []):
             raise InputError(f"{option_of(name)}: is about systems, and none is given: add two rankings or more")
-    formats = split_for_files("--judgments-format", judgments_format)
-    names = split_for_files("--judgments-columns", judgments_columns)
-    words = split_for_files("--grades", grades)
+    given = {"judgments_format": judgments_format, "judgments_columns": judgments_columns, "grades": grades}
+    pairs = {name: split_for_files(option_of(name), values) for name, values in given.items()}
     with_systems = bool(options["system"])
     options |= {"files": files, "system": options["system"] or [NO_SYSTEM]}
     evaluations = [
         evaluation_from_options(
-            options
-            | {"judgments": file, "judgments_format": file_format, "judgments_columns": each, "grades": numbers},
+            options | {"judgments": file} | {name: pair[at] for name, pair in pairs.items()},
             least_systems=2 if with_systems else 1,
         )
-        for file, file_format, each, numbers in zip((first, second), formats, names, words, strict=True)
+        for at, file in enumerate((first, second))
     ]
     inputs = [path for each in evaluations for path in local_inputs(each)]
     output = Output(inputs, quiet=quiet, json=json)

@@ -258,18 +258,15 @@ class Evaluation(Model):
         return None if value is False else value
 
     @model_validator(mode="after")
-    def _assign_roles(self) -> "Evaluation":
-        """Sort the metrics by role: keep the primary ones in `metrics`, and put the others into `secondary_metrics`."""
-        if not self.scores or self.names_metrics:
+    def _consistent(self) -> "Evaluation":
+        """Sort the metrics by role, primary ones into `metrics`, others into `secondary_metrics`; check all rules."""
+        has_roles = not self.scores or self.names_metrics
+        if has_roles:
             roles = (self.metrics, self.primary_metrics, self.secondary_metrics, self.guardrails)
             # frozen for everybody else
             self.__dict__.update(assign_roles(*roles, are_named="metrics" in self.model_fields_set))
-        return self
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "Evaluation":
         check_consistency(self)
-        if not self.scores or self.names_metrics:
+        if has_roles:
             self._check_settings_of_metrics()
         return self
 

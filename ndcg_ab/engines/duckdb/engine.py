@@ -233,25 +233,22 @@ class DuckDBEngine(Engine):
         self.there[name] = kind.split()[-1]
         self.answers.pop(name, None)
 
-    def reserve_memory(self, size: int) -> bool:
-        self._share_memory(size)
-        return True
-
-    def _share_memory(self, size: int = 0) -> None:
+    def reserve_memory(self, size: int = 0) -> bool:
         """Set DuckDB's memory limit to the part of the configured limit that the rest of the process leaves free.
 
         size: bytes to leave free in addition.
         Data that does not fit goes to disk. Nothing is done without a configured limit, or if few rows are expected.
         """
         if self.memory.limit is None or self.is_few:
-            return
+            return True
         used = self.connection.execute("select sum(memory_usage_bytes)::bigint from duckdb_memory()").fetchall()[0][0]
         share = self.memory.duckdb_bytes_beside(used, size)
         with contextlib.suppress(duckdb.OutOfMemoryException):  # more is in use, and cannot leave
             self.connection.execute(f"set memory_limit = '{share // 1000}KB'")
+        return True
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
-        self._share_memory()
+        self.reserve_memory()
         with name_file_in_errors(file, self.memory):
             self._create(self._object_kind(file), file.name, file.text, parameters)
 
@@ -275,7 +272,7 @@ class DuckDBEngine(Engine):
         return parse_statement(os.getpid(), text) if self.is_few else text
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        self._share_memory()
+        self.reserve_memory()
         with name_file_in_errors(file, self.memory):
             result = self.connection.sql(self._text_or_statement(text), params=dict(parameters) or None)
             return as_texts(result.to_arrow_table())

@@ -7,6 +7,7 @@ checkpoint in memory, many rows as Parquet in a temporary database, which is dro
 import contextlib
 import functools
 import hashlib
+import math
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from ndcg_ab import thresholds
-from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, any_of_values, is_several
+from ndcg_ab.engines.base import Engine, Parameters
 from ndcg_ab.engines.dialects import translate_for_spark
 from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.engines.spark.session import open_session
@@ -36,6 +37,8 @@ INTERPRETED = {  # what few rows need: plans that are interpreted as they are
 
 class SparkEngine(Engine):
     """An engine with tables on Spark, which returns rows through Arrow."""
+
+    few_values = math.inf  # one parameter for each lets Spark skip parts of Parquet files
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
@@ -97,10 +100,6 @@ class SparkEngine(Engine):
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         with name_file_in_errors(file):
             return self.session.sql(translate_for_spark(text), args=dict(parameters)).toArrow()
-
-    def _condition(self, column: str, value: Value, bound: Bound) -> str:
-        """Return a SQL condition with one parameter per value, which lets Spark skip parts of Parquet files."""
-        return any_of_values(column, value, bound) if is_several(value) else super()._condition(column, value, bound)
 
     def _send(self, name: str, table: pa.Table) -> DataFrame:
         """Copy an Arrow table to the cluster, and return the table there.

@@ -125,7 +125,7 @@ def test_its_own_rules_are_said_in_a_sentence(tmp_path: Path) -> None:
 def test_commands_and_the_python_api_give_it() -> None:
     (option,) = (each for each in from_options.OPTIONS if each.name == "--lantern")
     made = make_option(option)
-    assert (parameter_type(option), made.default, made.metavar) == (int | None, "--lantern", "N")
+    assert (parameter_type(option), made.param_decls, made.metavar) == (int | None, ("--lantern",), "N")
     assert (made.help, made.rich_help_panel) == ("The dummy key. (default 3)", "Metrics")
     files: dict[str, Any] = {"judgments": "q", "system": ["a=a.run", "b=b.run"]}
     given: Any = from_options.evaluation_from_options(files | {"lantern": 7})

@@ -95,8 +95,9 @@ class SourceModel(Model):
 
     @property
     def display_name(self) -> str:
-        """The name of the source in the tables of inputs in reports."""
-        raise NotImplementedError
+        """The name of the source in the tables of inputs in reports: by default the value of the first key."""
+        first = getattr(self, next(iter(type(self).model_fields)))
+        return str(getattr(first, "display_name", first))
 
     @property
     def origin(self) -> str:

@@ -126,10 +126,6 @@ class DatabaseSource(SourceModel):
     )
     columns: dict[str, str] = key(COLUMNS, dict)
 
-    @property
-    def display_name(self) -> str:
-        return self.database.display_name
-
 
 class FunctionModel(SourceModel):
     """A function of the user, in a module beside the configuration or in an installed package."""
@@ -140,10 +136,6 @@ class FunctionModel(SourceModel):
         "module:function; modules beside the configuration are found."
     )
     arguments: Arguments = key("Keyword arguments for the function, or the extension.", dict)
-
-    @property
-    def display_name(self) -> str:
-        return self.python
 
 
 class PythonSource(FunctionModel):
@@ -194,10 +186,6 @@ class ExtensionSource(SourceModel):
     )
     arguments: Arguments = key("Keyword arguments for the function, or the extension.", dict)
     columns: dict[str, str] = key(COLUMNS, dict)
-
-    @property
-    def display_name(self) -> str:
-        return self.extension
 
 
 class OnSpark(Model):
