@@ -188,13 +188,11 @@ class RunFolder(Store):
         complete: True to return rankings with all ranks.
         force: True to reduce rankings again instead of using cached results.
         """
-        about = None if complete else self.reduction_key_parts()
-        rankings = {}
-        for at, system in enumerate(self.evaluation.systems):
-            rankings[system.name] = (
-                self.reduced_ranking(at, about, memory, force) if about else self.ranking(at, memory)
-            )
-        return rankings
+        names = [system.name for system in self.evaluation.systems]
+        if complete:
+            return {name: self.ranking(at, memory) for at, name in enumerate(names)}
+        about = self.reduction_key_parts()
+        return {name: self.reduced_ranking(at, about, memory, force) for at, name in enumerate(names)}
 
     def ranking(self, at: int, memory: Memory | None, reduced: ReducedRanking | None = None) -> Pulled:
         """Return the ranking of the system with index `at`, complete or in the reduced form."""

@@ -31,7 +31,7 @@ from ndcg_ab.pipeline.stages import run_stages
 from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.scoring.metric_tables import reads_below_cutoff
 from ndcg_ab.scoring.scoring import PulledInputs
-from ndcg_ab.sources import JUDGMENT, Queries, pull_source
+from ndcg_ab.sources import JUDGMENT, pull_source
 from ndcg_ab.sources.judgments.grades import with_grade_words
 from ndcg_ab.sources.queries import distinct_rows, refuse_probabilities, unread_columns
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
@@ -205,7 +205,7 @@ def draw_from_log(
     check_draw(evaluation, power, deviation, judgments)
     log = read_log(evaluation, engine, say)
     draw, relative, weights, earlier, gone = draw_sample(log, evaluation, count, earlier_draw)
-    table = log_table(log.read.queries, draw, relative, is_weighted=evaluation.statistics.weighted is not False)
+    table = log_table(log, draw, relative)
     query_ids = tuple(table.filter(pc.greater(table["probability"], 0))["query_id"].to_pylist())
     cutoffs = [metric.cutoff for metric in evaluation.metric_list]
     unit, judged = DEVIATION, None
@@ -391,15 +391,14 @@ def make_plan(
     return DrawPlan(effect, alpha, power, population.deviation, judged, is_supposed, detected, *needs)
 
 
-def log_table(queries: Queries, draw: Draw, relative: FloatArray, *, is_weighted: bool) -> pa.Table:
+def log_table(log: ReadLog, draw: Draw, relative: FloatArray) -> pa.Table:
     """Return the log's table with the columns probability and disagreement.
 
     The probability is 0 for queries with equal results, and null for other queries that were not drawn. Columns without
-    any value are left out. is_weighted: False if weights were not used; then the column weight is left out, too.
+    any value are left out, and so is the column weight if weights were not used.
     """
-    assert queries.pulled is not None
-    rows = queries.pulled.table
-    left_out = ("probability", "disagreement", *([] if is_weighted else ["weight"]))
+    rows, is_unweighted = log.table, log.evaluation.statistics.weighted is False
+    left_out = ("probability", "disagreement", *["weight"] * is_unweighted)
     kept = [name for name in rows.column_names if name not in left_out]
     kept = [name for name in kept if rows[name].null_count < rows.num_rows]
     probabilities = [

@@ -35,7 +35,7 @@ Document = tuple[int, int]  # the numbers of a query and a document
 Ranks = dict[tuple[str, str], dict[str, int]]  # (query, document) -> system -> its best rank there
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ToJudge:
     """One unjudged document of a query, with the reasons to judge it.
 
@@ -64,12 +64,12 @@ class ToJudge:
     query_id: str
     doc_id: str
     text: str | None
-    title: str | None
-    url: str | None
+    title: str | None = None
+    url: str | None = None
     ranks: tuple[tuple[str, int], ...]
-    effect: float | None
-    lowest: float | None
-    highest: float | None
+    effect: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
     baseline: str
     candidate: str
     metric: str
@@ -265,12 +265,12 @@ def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJu
     Rows are sorted by ids, so that the order does not reveal the system. ranks: (query_id, doc_id) -> {system: rank}.
     """
     texts = dict(engine.rows("query", ("query_id", "text")))
-    titles: dict[str, tuple[str | None, str | None]] = {}
+    titles: dict[str, dict[str, Any]] = {}
     if ranks and (documents := documents_source(evaluation)):
         documents.check(DOCUMENT)
         doc_ids = sorted({doc_id for _, doc_id in ranks})
         titled = read_documents(documents, pa.chunked_array([pa.array(doc_ids, pa.string())]))
-        titles = {each["doc_id"]: (each["title"], each["url"]) for each in titled.to_pylist()}
+        titles = {each.pop("doc_id"): each for each in titled.select(["doc_id", "title", "url"]).to_pylist()}
     names = [system.name for system in evaluation.systems]
     return [
         ToJudge(
@@ -278,12 +278,8 @@ def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJu
             query_id=query_id,
             doc_id=doc_id,
             text=texts.get(query_id) or None,
-            title=titles.get(doc_id, (None, None))[0],
-            url=titles.get(doc_id, (None, None))[1],
+            **titles.get(doc_id, {}),
             ranks=tuple((name, shown[name]) for name in names if name in shown),
-            effect=None,
-            lowest=None,
-            highest=None,
             baseline=evaluation.baseline_name,
             candidate=next(name for name in names if name != evaluation.baseline_name),
             metric=evaluation.metrics[0],

@@ -83,15 +83,15 @@ def kill_performer(place: str) -> Call:
 
         Path.rename = rename_and_die  # type: ignore[method-assign]
     elif place in ("after the parent run", "after one child"):
-        log_system, left = mlflow.log_system, [1 if place == "after one child" else 0]
+        log_system, left = mlflow.BundleLog.log_system, [1 if place == "after one child" else 0]
 
         def log_some(*arguments: Any) -> str:
             left[0] -= 1
             return die() if left[0] < 0 else log_system(*arguments)
 
-        mlflow.log_system = log_some
+        mlflow.BundleLog.log_system = log_some
     elif place == "before it is complete":
-        mlflow.provision_views = die
+        mlflow.BundleLog.provision_views = die
     elif place == "published and not marked":
         tracking.mark_published = die
     elif place == "a bundle half removed":

@@ -8,7 +8,7 @@ carries the bundle's key, so that publishing again adds nothing.
 import contextlib
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from ndcg_ab.config.environment import extend_upload_timeout, prepare_environment, store_file, tracking_uri
@@ -24,7 +24,6 @@ from ndcg_ab.history.failed_nights import COULD_NOT_RUN, FailedNight
 from ndcg_ab.report.answer import format_headline
 from ndcg_ab.report.bundle_files import PAGE
 from ndcg_ab.report.markdown import comparison_table, escape_text
-from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.temporary import temporary_folder
 from ndcg_ab.trackers.mlflow import values
 from ndcg_ab.trackers.mlflow.store import ARTIFACTS, make_embedded_store
@@ -53,8 +52,8 @@ def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
     Return (id of the experiment, id of the run, True if the run is new).
     """
     with open_client(uri) as client:
-        experiment_id = find_or_make_experiment(client, bundle.evaluation, uri)
-        runs = find_runs(client, experiment_id, bundle)
+        log = BundleLog(client, find_or_make_experiment(client, bundle.evaluation, uri), bundle)
+        runs = log.find_runs()
         complete = [run_id for run_id, tags in runs.items() if values.COMPLETE in tags]
         if complete:
             news = {
@@ -63,11 +62,11 @@ def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
             for name, text in news.items():  # that count the later nights with unchanged inputs and configuration
                 client.set_tag(complete[0], name, text)
             if news:
-                provision_views(client, experiment_id, bundle)
-            return experiment_id, complete[0], False
+                log.provision_views()
+            return log.experiment_id, complete[0], False
         for stale in runs:
             client.delete_run(stale)
-        return experiment_id, log_evaluation(client, experiment_id, bundle), True
+        return log.experiment_id, log.log_evaluation(), True
 
 
 def log_failed_night(evaluation: Evaluation, night: FailedNight) -> None:
@@ -125,17 +124,6 @@ def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
         raise kind(f"{without_password(uri)}: {first_sentence(error)}") from redacted_error(error)
 
 
-def find_runs(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, dict[str, str]]:
-    """Return the runs of a bundle that are not deleted, as run id -> tags.
-
-    The run of a completely published evaluation has the tag `COMPLETE`. Runs are found by the bundle's key and content,
-    because bundles of two output directories may have equal keys.
-    """
-    which = f"tags.bundle_key = '{bundle.key}' and tags.content_key = '{bundle.content_key}'"
-    runs = client.search_runs([experiment_id], which, ViewType.ACTIVE_ONLY, max_results=MOST_RUNS)
-    return {run.info.run_id: run.data.tags for run in runs}
-
-
 def first_sentence(error: Exception) -> str:
     """Return the first line of an error that describes the problem, without secrets, in at most 300 characters.
 
@@ -171,44 +159,6 @@ def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation,
     return str(experiment.experiment_id)
 
 
-def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> str:
-    """Log a run for an evaluation, and a child run for each system.
-
-    Return the id of the evaluation's run.
-    """
-    outcome = bundle.outcome
-    began, ended = values.to_milliseconds(bundle.began), values.to_milliseconds(bundle.ended)
-    tags = values.common_tags(bundle) | values.parent_tags(bundle)
-    name = f"{format_headline(outcome)} ({bundle.ordinal})"
-    parent = client.create_run(experiment_id, began, tags, name).info.run_id
-    parameters: dict[str, object] = {"alpha": outcome.alpha, "seed": outcome.seed, "resamples": outcome.resamples}
-    parameters |= definition_parameters(outcome)
-    client.log_batch(
-        parent,
-        [Metric(key, value, ended, bundle.ordinal) for key, value in values.parent_values(bundle).items()],
-        [Param(key, str(value)) for key, value in parameters.items()],
-    )
-    client.log_inputs(parent, dataset_inputs(bundle))
-    log_files(client, parent, bundle)
-    ours = {parent}
-    for system in bundle.evaluation.systems:
-        ours.add(log_system(client, experiment_id, parent, bundle, system.name))
-    provision_views(client, experiment_id, bundle)
-    for doubled in set(find_runs(client, experiment_id, bundle)) - ours:
-        client.delete_run(doubled)  # a request that was repeated since its answer was late
-    client.set_terminated(parent, "FAILED" if outcome.gate == "failed" else "FINISHED", ended)
-    client.set_tag(parent, values.COMPLETE, "true")
-    return str(parent)
-
-
-def definition_parameters(outcome: Outcome) -> dict[str, str]:
-    """Return MLflow parameters that identify the definition of each metric.
-
-    The keys are ``definition/ndcg_at_10`` and so on. Each value is the metric's hash and name.
-    """
-    return {f"definition/{metric_name(metric)}": f"{metric.hash} {metric.name}" for metric in outcome.metrics}
-
-
 def dataset_inputs(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
     """Return the inputs and the configuration as MLflow datasets with their digests, judgments first.
 
@@ -229,93 +179,136 @@ def dataset_inputs(bundle: Bundle, system: str | None = None) -> list[DatasetInp
     return inputs
 
 
-def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
-    """Log the page, the data and a table of the comparison as files of the evaluation's run.
+class BundleLog:
+    """The runs of a bundle in an experiment of MLflow: one for the evaluation, and a child run for each system.
 
-    The page is at the artifact root, since MLflow displays it only there. parent: the id of the evaluation's run.
+    client: the MLflow client. experiment_id: the id of the experiment. bundle: the results of the evaluation.
     """
-    with temporary_folder() as directory, extend_upload_timeout():
-        path = directory / "comparison.json"
-        path.write_text(json.dumps(comparison_table(bundle.outcome)), encoding="utf-8")
-        for file in (bundle.folder / PAGE, bundle.folder / BUNDLE, bundle.folder / SCORES, path):
-            client.log_artifact(parent, str(file))
-    client.set_tag(parent, "mlflow.loggedArtifacts", json.dumps([{"path": "comparison.json", "type": "table"}]))
 
+    def __init__(self, client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> None:
+        self.client, self.experiment_id, self.bundle = client, experiment_id, bundle
+        self.began, self.ended = values.to_milliseconds(bundle.began), values.to_milliseconds(bundle.ended)
 
-def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bundle: Bundle, name: str) -> str:
-    """Log the child run of one system, and return the id of the child run.
+    def find_runs(self) -> dict[str, dict[str, str]]:
+        """Return the runs of the bundle that are not deleted, as run id -> tags.
 
-    MLflow draws the lines of charts from the child runs. parent: the id of the evaluation's run. name: the system.
-    """
-    outcome = bundle.outcome
-    began, ended = values.to_milliseconds(bundle.began), values.to_milliseconds(bundle.ended)
-    tags = values.common_tags(bundle) | values.system_tags(outcome, name) | {"mlflow.parentRunId": parent}
-    run_id = client.create_run(experiment_id, began, tags, f"{name} {bundle.ordinal}").info.run_id
-    numbers = values.system_values(bundle, name)
-    ranked = [row for row in bundle.inputs if row["kind"] in ("ranking", "scores")]
-    digest = next((row["digest"] for row in ranked if row["name"] == name), ranked[0]["digest"])
-    version = next(system.version for system in bundle.evaluation.systems if system.name == name)
-    parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}
-    verdicts = [row.verdict for row in outcome.main if row.candidate == name]
-    parameters["verdict"] = verdicts[0] if verdicts else "baseline"
-    parameters |= definition_parameters(outcome)
-    metrics = [Metric(key, value, ended, bundle.ordinal) for key, value in numbers.items()]
-    client.log_batch(run_id, metrics, [Param(key, value) for key, value in parameters.items()])
-    client.log_inputs(run_id, dataset_inputs(bundle, name))
-    log_version(client, experiment_id, run_id, bundle, name, parameters["version"], numbers)
-    client.set_terminated(run_id, values.system_status(outcome, name), ended)
-    return str(run_id)
+        The run of a completely published evaluation has the tag `COMPLETE`. Runs are found by the bundle's key and
+        content, because bundles of two output directories may have equal keys.
+        """
+        which = f"tags.bundle_key = '{self.bundle.key}' and tags.content_key = '{self.bundle.content_key}'"
+        runs = self.client.search_runs([self.experiment_id], which, ViewType.ACTIVE_ONLY, max_results=MOST_RUNS)
+        return {run.info.run_id: run.data.tags for run in runs}
 
+    def log_evaluation(self) -> str:
+        """Log the run of the evaluation and a child run for each system; return the id of the evaluation's run."""
+        outcome = self.bundle.outcome
+        name = f"{format_headline(outcome)} ({self.bundle.ordinal})"
+        parameters = {"alpha": outcome.alpha, "seed": outcome.seed, "resamples": outcome.resamples}
+        numbers = values.parent_values(self.bundle)
+        parent = self.start_run(name, values.parent_tags(self.bundle), numbers, parameters)
+        self.log_files(parent)
+        ours = {parent, *(self.log_system(parent, system.name) for system in self.bundle.evaluation.systems)}
+        self.provision_views()
+        for doubled in set(self.find_runs()) - ours:
+            self.client.delete_run(doubled)  # a request that was repeated since its answer was late
+        self.client.set_terminated(parent, "FAILED" if outcome.gate == "failed" else "FINISHED", self.ended)
+        self.client.set_tag(parent, values.COMPLETE, "true")
+        return parent
 
-def log_version(
-    client: mlflow.MlflowClient,
-    experiment_id: str,
-    run_id: str,
-    bundle: Bundle,
-    system: str,
-    version: str,
-    numbers: dict[str, float],
-) -> None:
-    """Log the version of a system, with its metric values, as an MLflow LoggedModel.
+    def start_run(
+        self,
+        name: str,
+        tags: dict[str, str],
+        numbers: Mapping[str, float],
+        parameters: Mapping[str, object],
+        system: str | None = None,
+    ) -> str:
+        """Create a run with its tags, metrics, parameters and datasets, and return the id of the run.
 
-    numbers: metric name -> value. A value is logged only if the model has none for the current judgments, because
-    MLflow shows only the first of several values on one dataset.
-    """
-    judgments = dataset_inputs(bundle, system)[0].dataset
-    name = model_name(system, version)
-    models = client.search_logged_models([experiment_id], filter_string=f"name = '{name}'", max_results=1)
-    if models:
-        model = models[0]
-    else:
-        tags = {"system": system, "version": version}
-        model = client.create_logged_model(experiment_id, name, run_id, tags, {"version": version}, "ranker")
-    if model.status != LoggedModelStatus.READY:
-        client.finalize_logged_model(model.model_id, "READY")
-    logged = {metric.key for metric in model.metrics or [] if metric.dataset_digest == judgments.digest}
-    for key in (key for key in numbers if key not in logged):
-        client.log_metric(
-            run_id,
-            key,
-            numbers[key],
-            timestamp=values.to_milliseconds(bundle.ended),
-            step=bundle.ordinal,
-            dataset_name=judgments.name,
-            dataset_digest=judgments.digest,
-            model_id=model.model_id,
-        )
+        The parameters ``definition/ndcg_at_10`` and so on identify the definition of each metric by hash and name.
+        numbers: metric name -> value. system: the system of a child run.
+        """
+        run = self.client.create_run(self.experiment_id, self.began, values.common_tags(self.bundle) | tags, name)
+        metrics = [Metric(key, value, self.ended, self.bundle.ordinal) for key, value in numbers.items()]
+        definitions = {
+            f"definition/{metric_name(metric)}": f"{metric.hash} {metric.name}"
+            for metric in self.bundle.outcome.metrics
+        }
+        described = [Param(key, str(value)) for key, value in {**parameters, **definitions}.items()]
+        self.client.log_batch(run.info.run_id, metrics, described)
+        self.client.log_inputs(run.info.run_id, dataset_inputs(self.bundle, system))
+        return str(run.info.run_id)
 
+    def log_files(self, parent: str) -> None:
+        """Log the page, the data and a table of the comparison as files of the evaluation's run.
 
-def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> None:
-    """Set the description and the saved views of an experiment.
+        The page is at the artifact root, since MLflow displays it only there. parent: the id of the evaluation's run.
+        """
+        with temporary_folder() as directory, extend_upload_timeout():
+            path = directory / "comparison.json"
+            path.write_text(json.dumps(comparison_table(self.bundle.outcome)), encoding="utf-8")
+            for file in (*(self.bundle.folder / name for name in (PAGE, BUNDLE, SCORES)), path):
+                self.client.log_artifact(parent, str(file))
+        artifacts = json.dumps([{"path": "comparison.json", "type": "table"}])
+        self.client.set_tag(parent, "mlflow.loggedArtifacts", artifacts)
 
-    Nothing is set if the experiment has a later evaluation. An MLflow error is only logged as a warning, because MLflow
-    does not document the views.
-    """
-    try:
-        if not is_latest(client, experiment_id, values.to_milliseconds(max([bundle.began, *bundle.reused]))):
-            return
-        for tag, value in view_tags(bundle.outcome, bundle.key).items():
-            client.set_experiment_tag(experiment_id, tag, value)
-        client.set_experiment_tag(experiment_id, values.NOTE, values.experiment_note(bundle))
-    except MlflowException as error:
-        logging.getLogger(__name__).warning("MLflow views could not be saved: %s", first_sentence(error))
+    def log_system(self, parent: str, name: str) -> str:
+        """Log the child run of one system, and return the id of the child run.
+
+        MLflow draws the lines of charts from the child runs. parent: the id of the evaluation's run. name: the system.
+        """
+        outcome = self.bundle.outcome
+        numbers = values.system_values(self.bundle, name)
+        ranked = [row for row in self.bundle.inputs if row["kind"] in ("ranking", "scores")]
+        digest = next((row["digest"] for row in ranked if row["name"] == name), ranked[0]["digest"])
+        version = next(system.version for system in self.bundle.evaluation.systems if system.name == name) or name
+        verdict = next((row.verdict for row in outcome.main if row.candidate == name), "baseline")
+        parameters = {"version": version, "digest": digest, "baseline": outcome.baseline, "verdict": verdict}
+        tags = values.system_tags(outcome, name) | {"mlflow.parentRunId": parent}
+        run_id = self.start_run(f"{name} {self.bundle.ordinal}", tags, numbers, parameters, name)
+        self.log_version(run_id, name, version, numbers)
+        self.client.set_terminated(run_id, values.system_status(outcome, name), self.ended)
+        return run_id
+
+    def log_version(self, run_id: str, system: str, version: str, numbers: Mapping[str, float]) -> None:
+        """Log the version of a system, with its metric values, as an MLflow LoggedModel.
+
+        numbers: metric name -> value. A value is logged only if the model has none for the current judgments, because
+        MLflow shows only the first of several values on one dataset.
+        """
+        client, judgments = self.client, dataset_inputs(self.bundle, system)[0].dataset
+        name = model_name(system, version)
+        models = client.search_logged_models([self.experiment_id], filter_string=f"name = '{name}'", max_results=1)
+        if models:
+            model = models[0]
+        else:
+            tags = {"system": system, "version": version}
+            model = client.create_logged_model(self.experiment_id, name, run_id, tags, {"version": version}, "ranker")
+        if model.status != LoggedModelStatus.READY:
+            client.finalize_logged_model(model.model_id, "READY")
+        logged = {metric.key for metric in model.metrics or [] if metric.dataset_digest == judgments.digest}
+        for key in (key for key in numbers if key not in logged):
+            client.log_metric(
+                run_id,
+                key,
+                numbers[key],
+                timestamp=self.ended,
+                step=self.bundle.ordinal,
+                dataset_name=judgments.name,
+                dataset_digest=judgments.digest,
+                model_id=model.model_id,
+            )
+
+    def provision_views(self) -> None:
+        """Set the description and the saved views of the experiment.
+
+        Nothing is set if the experiment has a later evaluation. An MLflow error is only logged as a warning, because
+        MLflow does not document the views.
+        """
+        latest = values.to_milliseconds(max([self.bundle.began, *self.bundle.reused]))
+        tags = view_tags(self.bundle.outcome, self.bundle.key) | {values.NOTE: values.experiment_note(self.bundle)}
+        try:
+            for tag, value in tags.items() if is_latest(self.client, self.experiment_id, latest) else ():
+                self.client.set_experiment_tag(self.experiment_id, tag, value)
+        except MlflowException as error:
+            logging.getLogger(__name__).warning("MLflow views could not be saved: %s", first_sentence(error))

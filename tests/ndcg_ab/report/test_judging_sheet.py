@@ -29,7 +29,8 @@ def to_judge(
     url: str | None = None,
     ranks: tuple[tuple[str, int], ...] = (("old", 3), ("new", 1)),
 ) -> ToJudge:
-    return ToJudge(1, query_id, doc_id, text, title, url, ranks, 0.00125, -0.01, 0.025, "old", "new", "ndcg@10")
+    found = (1, query_id, doc_id, text, title, url, ranks, 0.00125, -0.01, 0.025, "old", "new", "ndcg@10")
+    return ToJudge(**dict(zip(ToJudge.__annotations__, found, strict=True)))
 
 
 def content(page: str) -> dict[str, Any]:
