@@ -9,8 +9,8 @@ import pyarrow as pa
 from ndcg_ab.checks.findings import (
     MOST,
     apply_severities,
+    id_examples,
     make_finding,
-    query_examples,
     refuse_errors,
     row_examples,
 )
@@ -172,7 +172,7 @@ def find_uncounted_queries(engine: Engine, metrics: Sequence[Metric]) -> Iterato
                 f"{metric.name}: {queries_text(count)} {inflect_words(count)['have']} grades above 0, but none that"
                 f" this metric counts (such as {queries[0]!r}); no_relevant = {metric.no_relevant}"
             )
-            examples = query_examples(queries)
+            examples = id_examples(queries)
             yield make_finding("nothing_counted", message, count, metric=metric.name, examples=examples)
 
 

@@ -67,9 +67,9 @@ def make_finding(
     return Finding(code, severity or CODES[code].severity, message, count, system, metric, value, examples)
 
 
-def query_examples(query_ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the first query ids as examples, such as ``query 'q1'``."""
-    return tuple(f"query {format_value(query_id)}" for query_id in query_ids[:MOST])
+def id_examples(ids: Sequence[str], noun: str = "query") -> tuple[str, ...]:
+    """Return the first ids as examples, such as ``query 'q1'``; noun: what they name."""
+    return tuple(f"{noun} {format_value(each)}" for each in ids[:MOST])
 
 
 def row_examples(pulled: Pulled, ids: Iterable[tuple[str, str]]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
-from ndcg_ab.checks.findings import make_finding, query_examples
+from ndcg_ab.checks.findings import id_examples, make_finding
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
@@ -231,7 +231,7 @@ def check_rank_column(engine: Engine, scored: ScoredSystem, ranks: OwnRanks, rea
         f" {queries[0]!r}); scores decide: {metric.name} is {by_score:.4f}, by its ranks it would be {there:.4f}; if"
         f" the ranks are right → --metric {shlex.quote(by_rank.name)}"
     )
-    row = (len(queries), system_id, metric.name, abs(there - by_score), query_examples(queries))
+    row = (len(queries), system_id, metric.name, abs(there - by_score), id_examples(queries))
     is_equal = all(math.isclose(moved[query], value, abs_tol=UNSEEN**2) for query, value in values.items())
     yield make_finding("rank_disagrees", message, *row, severity="note" if is_equal else None)
 
@@ -265,7 +265,7 @@ def make_tie_finding(
         f"system {system_id}: equal scores decide {decided} {where} in {queries_text(len(tied_counts))} (such as"
         f" {min(tied_counts)!r}), ordered here by ties = {metric.ties}"
     )
-    examples = query_examples(sorted(tied_counts))
+    examples = id_examples(sorted(tied_counts))
     if not answers or metric.has_own_ideal or not metric.traits.is_monotone:
         return make_finding("tied_places", start, decided, system_id, metric.name, examples=examples)
     low, expected, high = mean_bounds(scored, answers)
@@ -323,6 +323,6 @@ def check_order_alone(engine: Engine, metric: Metric) -> Iterator[Finding]:
         ):
             if rows:
                 message = f"system {name}: {observation}, in {queries_text(len(rows))} (such as {rows[0][0]!r})"
-                examples = query_examples([query_id for query_id, _ in rows])
+                examples = id_examples([query_id for query_id, _ in rows])
                 count = len(rows) if code == "rank_disagrees" else sum(row[1] for row in rows)
                 yield make_finding(code, message, count, name, metric.name, None, examples, severity)

@@ -10,7 +10,7 @@ from statistics import median
 
 import pyarrow.compute as pc
 
-from ndcg_ab.checks.findings import MOST, make_finding
+from ndcg_ab.checks.findings import id_examples, make_finding
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import format_value
@@ -49,16 +49,16 @@ def check_odd_documents(engine: Engine, metrics: Sequence[Metric]) -> Iterator[F
         if len(often) == 1:  # several are what a popular ranking returns
             odd.update(often)
         if odd:
-            examples = sorted(odd)
+            ids = sorted(odd)
             count = sum(counts[doc_id] for doc_id in odd)
-            message = f"system {system}: {count} results look like placeholders (such as document {examples[0]!r})"
-            yield make_finding("placeholder_document", message, count, system, examples=document_examples(examples))
+            message = f"system {system}: {count} results look like placeholders (such as document {ids[0]!r})"
+            yield make_finding("placeholder_document", message, count, system, examples=id_examples(ids, "document"))
         is_own = pc.and_(pc.equal(rows["rank"], 1), pc.equal(rows["query_id"], rows["doc_id"]))
         own = sorted(drop_judged(engine, rows.filter(is_own)["doc_id"].to_pylist()))
         if len(own) >= max(LEAST_OWN, OWN_SHARE * queries):
             message = f"system {system}: {queries_text(len(own))} of {queries:,} return themselves first, unjudged"
             message += f" (such as {own[0]!r}): leave them out with --own drop (documents: {{own: drop}})"
-            yield make_finding("own_document", message, len(own), system, examples=document_examples(own))
+            yield make_finding("own_document", message, len(own), system, examples=id_examples(own, "document"))
 
 
 def drop_judged(engine: Engine, doc_ids: Sequence[str]) -> list[str]:
@@ -66,11 +66,6 @@ def drop_judged(engine: Engine, doc_ids: Sequence[str]) -> list[str]:
     rows = engine.rows("judgment", ("doc_id",), where={"doc_id": doc_ids}) if doc_ids else []
     judged = {doc_id for (doc_id,) in rows}
     return [doc_id for doc_id in doc_ids if doc_id not in judged]
-
-
-def document_examples(doc_ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the first document ids as examples, such as ``document 'd1'``."""
-    return tuple(f"document {each!r}" for each in doc_ids[:MOST])
 
 
 MOST_GRADES = 10  # more distinct grades are no scale that could be reversed

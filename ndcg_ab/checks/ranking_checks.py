@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ndcg_ab.checks.findings import MOST, make_finding, query_examples, row_examples
+from ndcg_ab.checks.findings import MOST, id_examples, make_finding, row_examples
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
@@ -143,8 +143,9 @@ def check_ranks(name: str, pulled: Pulled, notices: Notices, answers: AnswerCoun
     name: the system. answers: the counts of the queries that the system answers.
     """
 
-    def finding_of(code: str, message: str, count: int, severity: str = "warning") -> Finding:
+    def finding_of(code: str, message: str, count: int, is_warning: bool = True) -> Finding:
         examples = row_examples(pulled, notices[code, name].documents)
+        severity = "warning" if is_warning else "note"
         return make_finding(code, message, count, name, examples=examples, severity=severity)
 
     if row := notices.get(("repeated_rank", name)):
@@ -166,8 +167,7 @@ def check_ranks(name: str, pulled: Pulled, notices: Notices, answers: AnswerCoun
             f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.documents[0][0]!r}), above"
             " the first result or between two: results may have been lost"
         )
-        severity = "warning" if row.count >= HALF * answers.answered else "note"
-        yield finding_of("rank_gap", message, row.count, severity)
+        yield finding_of("rank_gap", message, row.count, row.count >= HALF * answers.answered)
     if row := notices.get(("rank_below_one", name)):
         below = row.count > row.queries
         start = "below 0" if below else "at 0"
@@ -177,15 +177,13 @@ def check_ranks(name: str, pulled: Pulled, notices: Notices, answers: AnswerCoun
         )
         if not below and row.queries < answers.answered:
             message += f", and in the other {queries_text(answers.answered - row.queries)} they begin later"
-        severity = "warning" if below or row.queries < answers.answered else "note"
-        yield finding_of("rank_below_one", message, row.count, severity)
+        yield finding_of("rank_below_one", message, row.count, below or row.queries < answers.answered)
     if row := notices.get(("constant_score", name)):
         message = (
             f"system {name}: all results have the same score in {row.count} of {queries_text(answers.several)} with"
             f" several results (such as {row.documents[0][0]!r}): scores do not order them"
         )
-        severity = "warning" if row.count >= HALF * answers.several else "note"
-        yield finding_of("constant_score", message, row.count, severity)
+        yield finding_of("constant_score", message, row.count, row.count >= HALF * answers.several)
 
 
 def check_rising_scores(name: str, pulled: Pulled) -> Iterator[Finding]:
@@ -268,7 +266,7 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> Iterator[Finding]
                     f" {queries_text(answered)} that it answers (such as {queries[0]!r}), where {metric.name} looks at"
                     f" {reach or 'all of them'}: was its ranking cut there?"
                 )
-                row = (len(queries), name, metric.name, len(queries) / answered, query_examples(queries))
+                row = (len(queries), name, metric.name, len(queries) / answered, id_examples(queries))
                 yield make_finding("different_depths", message, *row)
 
 

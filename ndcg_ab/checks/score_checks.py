@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from ndcg_ab.checks.findings import make_finding, query_examples
+from ndcg_ab.checks.findings import id_examples, make_finding
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, RuleError, format_value
@@ -97,7 +97,7 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
                 f" {format_value(query_ids[0])}): {row.cost} counts the time until they were given up, which is only a"
                 " lower bound"
             )
-            yield make_finding("failed_time", message, row.failed, row.system_id, examples=query_examples(query_ids))
+            yield make_finding("failed_time", message, row.failed, row.system_id, examples=id_examples(query_ids))
         if row.missing:
             missing = engine.rows("missing_cost", ("query_id", "is_failed"), where=where, order="query_id")
             missing = [each for each in missing if weighted is None or each[0] in weighted]
@@ -107,7 +107,7 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
                 f"system {row.system_id}: no {row.cost} for {row.missing} of {queries_text(row.asked)} (such as"
                 f" {format_value(missing[0][0])}{because}): left out for every system"
             )
-            examples = query_examples([query_id for query_id, _ in missing])
+            examples = id_examples([query_id for query_id, _ in missing])
             yield make_finding("missing_cost", message, row.missing, row.system_id, examples=examples)
 
 

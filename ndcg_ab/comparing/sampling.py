@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_ab.checks.findings import query_examples
+from ndcg_ab.checks.findings import id_examples
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
@@ -198,10 +198,10 @@ def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
             f"{len(unjudged):,} of the {queries_text(len(log.weights), 'drawn')} {are} not judged (such as"
             f" {format_value(unjudged[0])}): the others stand for them"
         )
-        yield Finding("drawn_unjudged", "warning", message, len(unjudged), examples=query_examples(unjudged))
+        yield Finding("drawn_unjudged", "warning", message, len(unjudged), examples=id_examples(unjudged))
     if others := sorted(judged - set(log.weights)):
         message = f"{queries_text(len(others), 'judged')} (such as {format_value(others[0])}) not drawn: left out"
-        yield Finding("not_drawn", "note", message, len(others), examples=query_examples(others))
+        yield Finding("not_drawn", "note", message, len(others), examples=id_examples(others))
     if differing := sorted({query_id for _, query_id, _ in read_changed_since_draw(engine, evaluation)}):
         verb = "it counts" if len(differing) == 1 else "they count"
         message = (
@@ -209,7 +209,7 @@ def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
             f" {100 * log.share_of_log(differing):.2g} % of it in all) should have the same results in every system,"
             f" and {'has' if len(differing) == 1 else 'have'} not: {verb} as 0"
         )
-        yield Finding("no_longer_zero", "warning", message, len(differing), examples=query_examples(differing))
+        yield Finding("no_longer_zero", "warning", message, len(differing), examples=id_examples(differing))
 
 
 def measure_disagreements(

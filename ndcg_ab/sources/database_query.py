@@ -95,7 +95,7 @@ def refuse_type(column: pa.Field, field: Field, location: str) -> None:
         if name != MONEY and (is_number_type(kind) or is_text_type(kind)):
             return
         rule, type_name = "must be a number", "integer" if pa.types.is_boolean(kind) else "double precision"
-    type_name = "numeric" if (name, type_name) == (MONEY, "double precision") else type_name  # there is no other cast
+        type_name = "numeric" if name == MONEY else type_name  # there is no other cast
     raise InputError(
         f"{location}: column {column.name!r} is of type {name.decode() if name else kind}: {field.name} {rule}; cast it"
         f" in the query: cast({column.name} as {type_name}) as {field.name}"

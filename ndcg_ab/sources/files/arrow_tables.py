@@ -16,6 +16,7 @@ from ndcg_ab.errors import InputError, error_text
 FILE, STREAM = b"ARROW1", b"\xff\xff\xff\xff"  # how they begin
 HEAD = 8  # bytes of a file before the stream that is in it
 END = STREAM + bytes(4)  # of a stream that is whole
+LONGEST_SHARED = 1 << 14  # bytes: no id is longer, and few titles
 RefuseDense = Callable[[int, int, int], None]  # of rows, columns, bytes
 
 
@@ -87,6 +88,20 @@ def longest_shared_bytes(column: pa.Array) -> int:
         for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
     )
     return (pc.max(pc.binary_length(texts)).as_py() or 0) if is_text else longest_shared_bytes(texts)
+
+
+def longest_shared_text(file: Any, names: Sequence[str], most: int | None = None) -> int:
+    """Return the length in bytes of the longest text in the dictionaries of a Parquet file, which rows refer to.
+
+    The result is 0 if that text is not longer than `LONGEST_SHARED`.
+
+    names: the columns with texts. most: the number of row groups to look at, from the first; None for all. The first
+    row of each group is read, which loads the whole dictionary of the group.
+    """
+    groups = range(file.metadata.num_row_groups)[:most] if names else ()
+    firsts = (next(file.iter_batches(1, row_groups=[index], columns=names), None) for index in groups)
+    longest = max((longest_shared_bytes(column) for first in firsts if first for column in first.columns), default=0)
+    return longest if longest > LONGEST_SHARED else 0
 
 
 def declared_size(message: Any) -> tuple[int, int]:

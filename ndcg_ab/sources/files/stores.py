@@ -99,10 +99,12 @@ class ObjectStore(Store):
     """S3, Google Cloud Storage or Azure, accessed through pyarrow."""
 
     def __init__(self, address: str, options: dict[str, Any]) -> None:
+        from pyarrow import fs
+
         scheme, _, rest = address.partition("://")
         super().__init__(address, rest)
         with self.translate_errors():
-            self.system = OPENED[scheme.lower()](rest, options)
+            self.library, self.system = fs, OPENED[scheme.lower()](fs, rest, options)
         if scheme.startswith("abfs") and "@" in rest:  # abfs://container@account.dfs.core.windows.net/path
             container, _, path = rest.partition("@")
             self.path = f"{container}/{path.partition('/')[2]}"
@@ -122,10 +124,8 @@ class ObjectStore(Store):
                 raise UnavailableError(f"{self.address_of(name)}: changed while it was read: run it again")
 
     def has(self, name: str) -> bool:
-        from pyarrow import fs
-
         with self.translate_errors():
-            return bool(self.system.get_file_info(name).type == fs.FileType.File)
+            return bool(self.system.get_file_info(name).is_file)
 
     def version_mark(self, name: str) -> str | None:
         """Return a text that changes with the content of an object.
@@ -139,11 +139,10 @@ class ObjectStore(Store):
 
     def below(self, name: str) -> list[str]:
         """Return the paths of the objects below a folder, sorted."""
-        from pyarrow import fs
-
+        selector = self.library.FileSelector(name, recursive=True, allow_not_found=True)
         with self.translate_errors():
-            infos = self.system.get_file_info(fs.FileSelector(name, recursive=True, allow_not_found=True))
-        return sorted(each.path for each in infos if each.type == fs.FileType.File)
+            infos = self.system.get_file_info(selector)
+        return sorted(each.path for each in infos if each.is_file)
 
     @contextlib.contextmanager
     def translate_errors(self) -> Iterator[None]:
@@ -172,9 +171,7 @@ def object_mark(metadata: dict[Any, Any]) -> tuple[Any, ...]:
     return tuple(values.get(name) for name in ("etag", "content-length", "last-modified", "generation", "size"))
 
 
-def open_s3(_rest: str, options: dict[str, Any]) -> Any:
-    from pyarrow import fs
-
+def open_s3(fs: Any, _rest: str, options: dict[str, Any]) -> Any:
     endpoint = options.get("endpoint") or environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
     region = options.get("region") or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
     return fs.S3FileSystem(
@@ -190,10 +187,8 @@ def open_s3(_rest: str, options: dict[str, Any]) -> Any:
     )
 
 
-def open_gcs(_rest: str, options: dict[str, Any]) -> Any:
+def open_gcs(fs: Any, _rest: str, options: dict[str, Any]) -> Any:
     from datetime import timedelta
-
-    from pyarrow import fs
 
     scheme, _, host = (options.get("endpoint") or "").rpartition("://")
     endpoint_options = {"endpoint_override": host, "scheme": scheme or "https"} if host else {}
@@ -202,9 +197,7 @@ def open_gcs(_rest: str, options: dict[str, Any]) -> Any:
     )
 
 
-def open_azure(rest: str, options: dict[str, Any]) -> Any:
-    from pyarrow import fs
-
+def open_azure(fs: Any, rest: str, options: dict[str, Any]) -> Any:
     account = re.match(r"[^/@]*@([^./]+)\.", rest)
     account_name = environ.get("AZURE_STORAGE_ACCOUNT_NAME") or environ.get("AZURE_STORAGE_ACCOUNT")
     name = options.get("access_key") or (account[1] if account else account_name)

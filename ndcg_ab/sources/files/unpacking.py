@@ -44,7 +44,6 @@ SETTING = "NDCG_AB_UNPACK_RATIO"  # the variable of the environment with another
 GRACE = 1 << 22  # bytes that may come in excess of that: small files compress as they like
 TABLE_GRACE = 1 << 26  # bytes
 TABLE_RATIO = 500
-LONGEST_SHARED = 1 << 14  # bytes: no id is longer, and few titles
 PACKED_AT_ONCE = 1 << 13  # bytes
 UNPACKED_AT_ONCE = 1 << 20  # bytes
 MOST_ZIPPED = 100  # times its size that a ZIP file may unpack to
@@ -292,28 +291,12 @@ def open_table(path: Path, groups: int | None = None) -> "ParquetFile | ArrowTab
         kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)  # rows may share a text
         texts = [field.name for field in file.schema_arrow if any(is_kind(field.type) for is_kind in kinds)]
         with ParquetFile(readable, read_dictionary=texts) as look:
-            shared = longest_shared_text(look, texts, groups)
+            shared = arrow_tables.longest_shared_text(look, texts, groups)
         refuse_dense_table(path, "Parquet", about.num_rows, about.num_columns, about.num_rows * shared)
     except InputError:
         file.close()
         raise
     return file
-
-
-def longest_shared_text(file: "ParquetFile", names: Sequence[str], most: int | None = None) -> int:
-    """Return the length in bytes of the longest text in the dictionaries of a Parquet file, which rows refer to.
-
-    The result is 0 if that text is not longer than `LONGEST_SHARED`.
-
-    names: the columns with texts. most: the number of row groups to look at, from the first; None for all. The first
-    row of each group is read, which loads the whole dictionary of the group.
-    """
-    from ndcg_ab.sources.files.arrow_tables import longest_shared_bytes
-
-    groups = range(file.metadata.num_row_groups)[:most] if names else ()
-    firsts = (next(file.iter_batches(1, row_groups=[index], columns=names), None) for index in groups)
-    longest = max((longest_shared_bytes(column) for first in firsts if first for column in first.columns), default=0)
-    return longest if longest > LONGEST_SHARED else 0
 
 
 def refuse_dense_table(path: Path, kind: str, rows: int, columns: int, unpacked: int) -> None:

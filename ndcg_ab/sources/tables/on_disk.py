@@ -38,8 +38,7 @@ class TableOnDisk:
     def __init__(self, path: Path, memory: Memory) -> None:
         import pyarrow.parquet as papq
 
-        self.path = path
-        self.memory = memory
+        self.path, self.memory, self.library = path, memory, papq
         self.about = papq.read_metadata(path)
         self.schema = self.about.schema.to_arrow_schema().with_metadata(self.about.metadata)
         self.num_rows: int = self.about.num_rows
@@ -51,15 +50,11 @@ class TableOnDisk:
 
     def select(self, names: Sequence[str]) -> pa.Table:
         """Return some columns as a table in memory, with dictionary-encoded query ids."""
-        import pyarrow.parquet as papq
-
-        return papq.read_table(self.path, columns=list(names), read_dictionary=self.repeated)
+        return self.library.read_table(self.path, columns=list(names), read_dictionary=self.repeated)
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of some columns in batches, in the order of the file."""
-        import pyarrow.parquet as papq
-
-        with papq.ParquetFile(self.path, read_dictionary=self.repeated) as file:
+        with self.library.ParquetFile(self.path, read_dictionary=self.repeated) as file:
             for batch in file.iter_batches(AT_ONCE, columns=list(names)):
                 yield pa.Table.from_batches([batch])
 

@@ -63,7 +63,7 @@ def object_store(folder: Path, rank: int, monkeypatch: pytest.MonkeyPatch) -> No
     from pyarrow import fs
 
     (folder / "a.run").write_text(run_text(rank))
-    monkeypatch.setitem(stores.OPENED, "s3", lambda _rest, _given: fs.LocalFileSystem())
+    monkeypatch.setitem(stores.OPENED, "s3", lambda *_: fs.LocalFileSystem())
     pull(folder, file=f"s3://{folder}/a.run")
 
 
