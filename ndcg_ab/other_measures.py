@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ndcg_core.measures.external_metric import NEGATED, ExternalMetric
 from ndcg_core.measures.metric import Metric, MetricError
-from ndcg_core.measures.notation import parse
+from ndcg_core.measures.notation import NEGATED, ExternalMetric, parse
 
 # What ir_measures 0.4 has and `ndcg_core.measures` has not; known without it, so that it need not be there to be named.
 NAMES = frozenset(

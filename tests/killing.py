@@ -175,9 +175,8 @@ def counted(evaluation: Evaluation) -> Counter[str]:
     known = {database.HISTORY, ".publishing", known_inputs.INPUTS}
     for entry in (parent / known_inputs.INPUTS).iterdir():
         about = json.loads((entry / known_inputs.ENTRY).read_text())["known"]
-        tables = about.get("tables") or {Path(known_inputs.TABLE).stem: about["table"]}
         found["known inputs that are not whole"] += any(
-            digest_of_file(entry / f"{name}.parquet") != digest for name, digest in tables.items()
+            digest_of_file(entry / f"{name}.parquet") != digest for name, digest in about["tables"].items()
         )
     found.update(f"left over: {path.name}" for path in parent.iterdir() if path.name not in folders | known)
     staying = (evaluation.name, TRACKED, SAID)

@@ -31,8 +31,8 @@ from ndcg_ab.sources.queries import documents_source
 from ndcg_ab.sources.tables.in_memory import python_number
 from ndcg_ab.sources.tables.schema import JUDGMENT, read_value
 from ndcg_ab.studies.explain import SystemExplanation, explain_query
-from ndcg_core.measures.external_metric import match_metric
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import match_metric
 
 Progress = Callable[[str], object]
 DIGESTED = 1_000_000  # rows of an input; beyond, its digest for a page that nobody may ask for takes seconds

@@ -17,8 +17,8 @@ from ndcg_ab.results.change_records import RankingChanges
 from ndcg_ab.results.cost_records import Costs
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome, SystemSummary
-from ndcg_core.measures.external_metric import match_metric
 from ndcg_core.measures.metric import Metric, nearest_hint
+from ndcg_core.measures.notation import match_metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ndcg_ab.results.numbers import format_percent, format_percent_below
 from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import FEW_JUDGED, queries_text
 from ndcg_ab.scoring.metric_tables import EVERYTHING
-from ndcg_core.measures.external_metric import make_metric
+from ndcg_core.measures.notation import make_metric
 from ndcg_core.statistics.averages import MEAN
 
 DIFFERS = 0.1  # difference of two judged shares that is reported, as large as usual differences of systems

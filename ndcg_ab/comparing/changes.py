@@ -21,7 +21,7 @@ from ndcg_ab.results.change_records import MovedDocuments, QueryDifference, Rank
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
 from ndcg_ab.scoring.parity import refuse_disagreement, sample_queries
-from ndcg_core.measures.external_metric import ExternalMetric
+from ndcg_core.measures.notation import ExternalMetric
 from ndcg_core.measures.overlap import PERSISTENCE, overlap, rank_biased_overlap
 from ndcg_core.statistics.averages import mean, median
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE

@@ -220,8 +220,8 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
     groups = value_groups(scores, "metric_id", "system_id")
     for metric in evaluation.deciding_metrics:
         for first, second in combinations([evaluation.baseline_name, *candidate_names(evaluation)], 2):
-            earlier, later = (groups.get((metric.hash, name), NOTHING) for name in (first, second))
-            group = subtract_values(later, earlier)
+            earlier, later = (groups.get((metric.hash, name)) for name in (first, second))
+            group = subtract_values(later, earlier) or NOTHING
             yield make_column(evaluation, second, metric.name, group, sampling, baseline=first)
 
 
@@ -235,8 +235,13 @@ def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValu
     return group_differences(rows, *keys)
 
 
-def subtract_values(later: PairedValues, earlier: PairedValues) -> PairedValues:
-    """Return the differences later - earlier of groups of `value_groups`, on the queries that both groups have."""
+def subtract_values(later: PairedValues | None, earlier: PairedValues | None) -> PairedValues | None:
+    """Return the differences later - earlier of groups of `value_groups`, on the queries that both groups have.
+
+    The result is None if a group is None.
+    """
+    if later is None or earlier is None:
+        return None
     if earlier.query_ids != later.query_ids:
         earlier, later = keep_queries(earlier, set(later.query_ids)), keep_queries(later, set(earlier.query_ids))
     return PairedValues(later.query_ids, later.differences - earlier.differences, earlier.differences)

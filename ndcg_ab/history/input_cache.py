@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history.database import digest_of
 from ndcg_ab.history.working_folder import remove_at_once
 from ndcg_ab.memory import bytes_of
-from ndcg_ab.results.codec import decode, encode
+from ndcg_ab.results.codec import decode
 from ndcg_ab.sources.files.parts import Content, digest_of_file
 from ndcg_ab.sources.tables.reduced_ranking import ReducedRanking
 from ndcg_ab.visible import visible
@@ -53,8 +53,6 @@ class EntryFacts:
         The files or addresses from which it was read.
     is_remarked : bool
         True if remarks about the content name these files or addresses.
-    table : str
-        Digest of the bytes of the cached table file.
     """
 
     digest: str
@@ -62,7 +60,6 @@ class EntryFacts:
     read: str
     places: tuple[str, ...]
     is_remarked: bool
-    table: str
 
 
 def cache_folder(evaluation: Evaluation) -> Path:
@@ -82,11 +79,12 @@ def restore_cached_table(evaluation: Evaluation, content: Content, target: Path)
     """
 
     def read(entry: Path) -> EntryFacts | None:
-        facts: EntryFacts = decode(EntryFacts, read_entry(entry))
+        known = read_entry(entry)
+        facts: EntryFacts = decode(EntryFacts, known)
         if facts.is_remarked and facts.places != content.locations:
             return None
         link_or_copy(entry / TABLE, target)
-        if digest_of_file(target) != facts.table:
+        if digest_of_file(target) != known["tables"]["table"]:
             raise ValueError("its table was changed")
         return facts
 
@@ -132,39 +130,23 @@ def read_entry(entry: Path) -> Any:
     return content["known"]
 
 
-def make_entry(folder: Path, key: str) -> Path:
+def make_entry(folder: Path, key: str, tables: Mapping[str, Path | pa.Table], **facts: Any) -> None:
+    """Make a cache entry inside a working folder; `enter_entries` moves it into the cache later.
+
+    key: the name of the entry: of an input the key of its content, of a reduced ranking the digest of everything that
+        determines it.
+    tables: name -> table, or the Parquet file that holds it.
+    facts: facts about the entry: all fields of `EntryFacts`, or the count of a reduced ranking.
+    """
     entry = folder / NEW / key
     entry.mkdir(parents=True, exist_ok=True)
-    return entry
-
-
-def write_entry(entry: Path, facts: Any) -> None:
-    (entry / ENTRY).write_text(json.dumps({"known": facts, "seal": digest_of(facts)}, indent=2), encoding="utf-8")
-
-
-def make_table_entry(folder: Path, content: Content, table: Path, **facts: Any) -> None:
-    """Make a cache entry for the table of an input, inside a working folder.
-
-    `enter_entries` moves it into the cache later.
-    table: the file of the table.
-    facts: all fields of `EntryFacts` except `places` and `table`.
-    """
-    entry = make_entry(folder, content.key)
-    link_or_copy(table, entry / TABLE)
-    write_entry(entry, encode(EntryFacts(**facts, places=content.locations, table=digest_of_file(table))))
-
-
-def make_ranking_entry(folder: Path, key: str, reduced: ReducedRanking) -> None:
-    """Make a cache entry for a reduced ranking, inside a working folder.
-
-    A reduced ranking has only the first rows of each query. `enter_entries` moves the entry into the cache later.
-    key: the digest of everything that determines the reduced ranking.
-    """
-    entry = make_entry(folder, key)
-    for name in TABLES:
-        papq.write_table(getattr(reduced, name), entry / f"{name}.parquet", compression="zstd")
-    digests = {name: digest_of_file(entry / f"{name}.parquet") for name in TABLES}
-    write_entry(entry, {"count": reduced.count, "tables": digests})
+    for name, table in tables.items():
+        if isinstance(table, Path):
+            link_or_copy(table, entry / f"{name}.parquet")
+        else:
+            papq.write_table(table, entry / f"{name}.parquet", compression="zstd")
+    known = {**facts, "tables": {name: digest_of_file(entry / f"{name}.parquet") for name in tables}}
+    (entry / ENTRY).write_text(json.dumps({"known": known, "seal": digest_of(known)}, indent=2), encoding="utf-8")
 
 
 def read_cached_ranking(evaluation: Evaluation, key: str) -> ReducedRanking | None:

@@ -59,7 +59,7 @@ def compare_with_last(
     of_all = read_sampling(engine, evaluation)
     sampling = replace(of_all, log=None)  # what is known of the drawn queries alone is not 0 on the others
     pairs = {
-        (system.name, metric.name): pair_differences(
+        (system.name, metric.name): subtract_values(
             later.get((metric.hash, system.name)), earlier.get((metric.hash, system.name))
         )
         for system in evaluation.systems
@@ -123,14 +123,6 @@ def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequen
     )
 
 
-def pair_differences(current: PairedValues | None, earlier: PairedValues | None) -> PairedValues | None:
-    """Return the differences current - earlier of the per-query values, on the queries that have both.
-
-    The result is None if `current` or `earlier` is None.
-    """
-    return None if current is None or earlier is None else subtract_values(current, earlier)
-
-
 def changed_inputs(
     system_id: str, current: Inputs, earlier: Inputs, pairs: Mapping[tuple[str, str], PairedValues | None]
 ) -> SystemSince:
@@ -173,7 +165,7 @@ def compare_under_current_judgments(
     """
     mixed = [each.system_id for each in systems if {since_last.RANKING, since_last.JUDGMENTS} <= set(each.changed)]
     own = {
-        (name, metric.name): pair_differences(later.get((metric.hash, name)), old_rankings.get((metric.hash, name)))
+        (name, metric.name): subtract_values(later.get((metric.hash, name)), old_rankings.get((metric.hash, name)))
         for name in mixed
         for metric in evaluation.deciding_metrics
     }

@@ -17,7 +17,7 @@ from ndcg_ab.history.failed_nights import FailedNight, read_failed_nights
 from ndcg_ab.history.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.decisions import Choice
-from ndcg_core.measures.external_metric import match_metric
+from ndcg_core.measures.notation import match_metric
 from ndcg_core.statistics.over_time import CAUSES
 from ndcg_core.statistics.verdicts.verdict import Size, State, Verdict
 

@@ -22,8 +22,8 @@ from ndcg_ab.results.numbers import format_percent, signed
 from ndcg_ab.results.outcome import Finding, LeftOut, SystemSummary
 from ndcg_ab.results.wording import GATE, MAIN, PRIMARY, fully_judged_text, has_clear_lead
 from ndcg_ab.scoring.metric_tables import EVERYTHING, keep_unjudged_results, own_metrics, rank_rule
-from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import ExternalMetric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.contributions import JudgedCounts, RankedResults, empty_results, lacks_expected_value
 from ndcg_core.measures.unjudged.differences import SystemPair, difference_bounds, has_bounds

@@ -9,7 +9,7 @@ from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.numbers import format_percent, format_percent_below, signed
 from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.results.wording import FEW_JUDGED, GUARDRAILS, PRIMARY
-from ndcg_core.measures.external_metric import make_metric
+from ndcg_core.measures.notation import make_metric
 
 HARDLY = "hardly any of {} results is judged"
 HARDLY_JUDGED = 0.1  # below this share of judged results a verdict is mostly about what nobody judged

@@ -17,9 +17,9 @@ from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping,
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, fully_judged_text, queries_text
-from ndcg_core.measures.external_metric import ExternalMetric, make_metric
 from ndcg_core.measures.meanings import PLAIN_MEANINGS
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import ExternalMetric, make_metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Size, Verdict, format_distinct_effect
 

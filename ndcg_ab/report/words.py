@@ -7,8 +7,8 @@ from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping,
 from ndcg_ab.results.numbers import format_percent, format_probability, format_range, signed
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY, fully_judged_text, has_clear_lead, queries_text
-from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import ExternalMetric
 from ndcg_core.statistics.estimates.descriptive import Descriptive
 from ndcg_core.statistics.estimates.mean_difference import Interval
 from ndcg_core.statistics.verdicts.comparison import Comparison

@@ -17,9 +17,8 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from ndcg_ab.results.ledger import LedgerRow
-from ndcg_core.measures.external_metric import ELSEWHERE, ExternalMetric
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.notation import parse
+from ndcg_core.measures.notation import ELSEWHERE, ExternalMetric, parse
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 SCHEMA = 1

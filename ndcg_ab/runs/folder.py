@@ -128,7 +128,8 @@ class RunFolder(Store):
         is_here = pulled.remote_table is None
         if before and is_here and input_cache.cache_limit(self.evaluation) and self.current_content(entry) == before:
             facts = {"digest": digest, "rows": pulled.count, "read": encode(time_in_name(self.folder.name))}
-            input_cache.make_table_entry(self.pulled, before, path, **facts, is_remarked=bool(pulled.remarks))
+            facts |= {"places": before.locations, "is_remarked": bool(pulled.remarks)}
+            input_cache.make_entry(self.pulled, before.key, {"table": path}, **facts)
         return None
 
     def record_input(self, entry: StoreEntry, origin: str, rows: int, digest: str, read: str | None = None) -> None:
@@ -227,7 +228,8 @@ class RunFolder(Store):
             if reduced is None:
                 return pulled
             if input_cache.cache_limit(self.evaluation):
-                input_cache.make_ranking_entry(self.pulled, key, reduced)
+                tables = {name: getattr(reduced, name) for name in input_cache.TABLES}
+                input_cache.make_entry(self.pulled, key, tables, count=reduced.count)
         return self.ranking(at, memory, reduced)
 
     def reduction_key_parts(self) -> list[Any]:

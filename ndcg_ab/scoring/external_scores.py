@@ -17,8 +17,8 @@ from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import SCHEMAS, append_rows, metric_row
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.external_scores import KEY, repeated_keys
-from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import nearest_hint
+from ndcg_core.measures.notation import ExternalMetric
 from ndcg_core.statistics.averages import mean
 
 SYSTEM_SCHEMA = pa.schema([("system_id", pa.string()), ("position", pa.int64())])

@@ -10,8 +10,8 @@ import pyarrow as pa
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.other_measures import measure_values
-from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric, MetricError, choice_text, format_number
+from ndcg_core.measures.notation import ExternalMetric
 from ndcg_core.measures.registry import DISCOUNTS, GAINS
 
 EVERYTHING = 2**31 - 1  # a depth that no ranking reaches

@@ -24,7 +24,7 @@ from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.tables import ALL, FORMATS, LINES, ONE_METRIC, ValueColumns, find_value_columns
 from ndcg_ab.sources.tables.in_memory import column_names, python_number, read_in_memory, refuse_duplicate_keys
 from ndcg_ab.sources.tables.schema import QUERY_ID, Field, Layout
-from ndcg_core.measures.external_metric import canonical_name
+from ndcg_core.measures.notation import canonical_name
 
 LARGEST = 1e100  # no value of a metric is larger, and its square is still a number
 

@@ -19,8 +19,8 @@ from ndcg_ab.results.numbers import format_figure, signed
 from ndcg_ab.sources import external_scores
 from ndcg_ab.sources.external_scores import LARGEST, SCORE
 from ndcg_ab.sources.queries import pull_clusters, pull_weights
-from ndcg_core.measures.external_metric import ExternalMetric, canonical_name, match_metric
 from ndcg_core.measures.metric import nearest_hint
+from ndcg_core.measures.notation import ExternalMetric, canonical_name, match_metric
 from ndcg_core.measures.ranges import value_range
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, effective_number
 from ndcg_core.statistics.estimates.power import MOST, power_curve, queries_needed

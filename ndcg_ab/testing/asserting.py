@@ -35,9 +35,8 @@ from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 from ndcg_ab.sources.files.file import read_file, refuse_unreadable_file
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.visible import visible
-from ndcg_core.measures.external_metric import canonical_name
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.notation import translate
+from ndcg_core.measures.notation import canonical_name, translate
 from ndcg_core.measures.score import Result, order_results
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import format_distinct_effect

@@ -3,9 +3,8 @@
 import math
 from typing import NamedTuple
 
-from ndcg_core.measures.external_metric import ExternalMetric, find_builtin_metric
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.notation import translate_name
+from ndcg_core.measures.notation import ExternalMetric, find_builtin_metric, translate_name
 from ndcg_core.measures.registry import GAINS
 from ndcg_core.measures.score import discount, highest_gain
 

@@ -7,9 +7,8 @@ import pytest
 
 from ndcg_ab.other_measures import NAMES, OF_SUBTOPICS, find_ir_measure, find_measure, measure_values
 from ndcg_ab.results.codec import decode, encode
-from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric, MetricError
-from ndcg_core.measures.notation import parse
+from ndcg_core.measures.notation import ExternalMetric, parse
 from ndcg_core.measures.registry import MEASURES
 from tests.laboratory import evaluation_of, in_order, outcome_of
 

@@ -10,7 +10,7 @@ from ndcg_ab.config.model.by_metric import FIRST, Primary
 from ndcg_ab.config.model.settings import Gate, Statistics
 from ndcg_ab.errors import Part, RuleError, Setting
 from ndcg_ab.other_measures import find_measure
-from ndcg_core.measures.external_metric import ExternalMetric
+from ndcg_core.measures.notation import ExternalMetric
 
 SCORES = Setting("scores")
 ROLES = ("metrics", "secondary_metrics", "guardrails")  # of a metric: the keys that give it one

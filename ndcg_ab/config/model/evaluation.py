@@ -31,8 +31,8 @@ from ndcg_ab.config.secrets.redaction import remember_plain_secrets
 from ndcg_ab.files import resolve_path
 from ndcg_ab.finding_codes import check_severities
 from ndcg_ab.other_measures import find_measure
-from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import ExternalMetric
 from ndcg_core.measures.ranges import Range, value_range
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"

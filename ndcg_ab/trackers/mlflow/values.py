@@ -22,8 +22,8 @@ from ndcg_ab.results.codec import encode
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import PRIMARY
-from ndcg_core.measures.external_metric import ExternalMetric, find_builtin_metric, make_metric
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import ExternalMetric, find_builtin_metric, make_metric
 from ndcg_core.statistics.over_time import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict

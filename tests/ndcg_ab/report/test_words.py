@@ -10,8 +10,7 @@ from ndcg_ab.report.explanations import explain_label_effect
 from ndcg_ab.results import numbers
 from ndcg_ab.results.outcome import FunctionJudge, Outcome, SystemSummary
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, SECONDARY, queries_text
-from ndcg_core.measures.external_metric import ExternalMetric
-from ndcg_core.measures.notation import parse
+from ndcg_core.measures.notation import ExternalMetric, parse
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.verdicts.record import Clusters, Labels, ProxyCorrected, Unjudged
 from ndcg_core.statistics.verdicts.verdict import State, Verdict

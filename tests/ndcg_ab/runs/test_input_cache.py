@@ -333,7 +333,7 @@ def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Pat
     (known,) = (each for each in map(known_inputs.read_entry, entries(evaluation)) if each["digest"] == slow["digest"])
     assert known["read"] == (FIRST + timedelta(days=1)).isoformat(), "of the one that was ready first"
     told = [json.loads((entry / known_inputs.ENTRY).read_text())["known"] for entry in entries(evaluation)]
-    kept = {"digest", "rows", "read", "places", "is_remarked", "table"}
+    kept = {"digest", "rows", "read", "places", "is_remarked", "tables"}
     assert {key for each in told for key in each} == kept, "an address could have a password"
     assert len(entries(evaluation)) == 3
 
@@ -363,10 +363,10 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     for index, entry in enumerate(entries(evaluation), start=1):
         os.utime(entry / known_inputs.ENTRY, (index, index))
     sizes = [sum(path.stat().st_size for path in entry.iterdir()) for entry in entries(evaluation)]
-    used = {known_inputs.read_entry(entry)["table"] for entry in entries(evaluation)}
+    used = {known_inputs.read_entry(entry)["tables"]["table"] for entry in entries(evaluation)}
     pulls(small(tmp_path, retention={"inputs": f"{sum(sizes) - 1}B"}), 3)
     left = entries(evaluation)
-    used -= {known_inputs.read_entry(entry)["table"] for entry in left}
+    used -= {known_inputs.read_entry(entry)["tables"]["table"] for entry in left}
     assert len(left) == 4 and len(used) == 1
     pulls(small(tmp_path, retention={"inputs": "1B"}), 4)
     assert entries(evaluation) == []

@@ -5,8 +5,7 @@ import random
 
 import pytest
 
-from ndcg_core.measures.external_metric import ExternalMetric
-from ndcg_core.measures.notation import parse
+from ndcg_core.measures.notation import ExternalMetric, parse
 from ndcg_core.measures.ranges import Range, value_range
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.measures.score import Result, score_query

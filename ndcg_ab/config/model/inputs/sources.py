@@ -23,7 +23,7 @@ from ndcg_ab.config.model.inputs.connections import (
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.keys import Model, Trait, key, obeys, with_keys_of
 from ndcg_ab.config.model.operation import GivenPath, Spark
-from ndcg_core.measures.external_metric import ExternalMetric, canonical_name
+from ndcg_core.measures.notation import ExternalMetric, canonical_name
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
 FORMATS = {  # suffix of a file's name -> its format
