@@ -18,15 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from click_models import MODELS, ClickCount, click_values
-from click_users import (
-    Chances,
-    User,
-    attractions,
-    cascade_chances,
-    cascade_user,
-    position_chances,
-    position_user,
-)
+from click_users import Chances, User, attractions, cascade_chances, cascade_user, position_chances, position_user
 from scipy.stats import kendalltau  # type: ignore[import-untyped]
 from simulate import Row, run
 

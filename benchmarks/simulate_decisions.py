@@ -23,7 +23,7 @@ from simulate import FloatArray, Rng, Row, run
 from ndcg_ab.results.decisions import Choice, decide, measured_state
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY
 from ndcg_core.statistics.estimates.power import queries_to_hold
-from ndcg_core.statistics.hypothesis_tests.bounded_mean import not_worse_p_value
+from ndcg_core.statistics.hypothesis_tests.guardrails import not_worse_p_value
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
 from ndcg_core.statistics.verdicts.record import Unjudged
 

@@ -18,7 +18,7 @@ from simulate import ALPHA, FloatArray, Rng, Row, run, world
 
 from ndcg_core.statistics.estimates.mean_difference import compute_moments
 from ndcg_core.statistics.estimates.mean_difference import not_worse_p_value as t_p_value
-from ndcg_core.statistics.hypothesis_tests.bounded_mean import not_worse_p_value
+from ndcg_core.statistics.hypothesis_tests.guardrails import not_worse_p_value
 from ndcg_core.statistics.verdicts.comparison import Column, check_guardrails, compare_family
 
 NO_MORE_THAN_ALPHA = (0.0, 0.055)

@@ -22,8 +22,8 @@ from simulate import ALPHA, FloatArray, Measurement, Rng, Row, World, in_process
 
 from ndcg_core.statistics.distributions import stdtr
 from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES
-from ndcg_core.statistics.hypothesis_tests.bounded_mean import bounded_p_value
 from ndcg_core.statistics.hypothesis_tests.flips import sign_flip_p_values
+from ndcg_core.statistics.hypothesis_tests.guardrails import bounded_p_value
 from ndcg_core.statistics.over_time import spend_alpha
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict

@@ -13,12 +13,7 @@ import pyarrow as pa
 from ndcg_ab.config.loading.keys import fields_of
 from ndcg_ab.config.model.by_metric import ALL, FIRST
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.connections import (
-    ADDRESS,
-    InMemoryFile,
-    in_memory_file,
-    in_memory_function,
-)
+from ndcg_ab.config.model.inputs.connections import ADDRESS, InMemoryFile, in_memory_file, in_memory_function
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.model.keys import Option, models_in
 from ndcg_ab.config.options.from_options import OPTIONS, evaluation_from_arguments

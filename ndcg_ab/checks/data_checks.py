@@ -6,14 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ndcg_ab.checks.findings import (
-    MOST,
-    apply_severities,
-    id_examples,
-    make_finding,
-    refuse_errors,
-    row_examples,
-)
+from ndcg_ab.checks.findings import MOST, apply_severities, id_examples, make_finding, refuse_errors, row_examples
 from ndcg_ab.checks.id_spellings import check_spellings, query_spelling_hint
 from ndcg_ab.checks.order_checks import check_order_alone
 from ndcg_ab.checks.plausibility_checks import check_grade_order, check_odd_documents

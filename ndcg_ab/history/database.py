@@ -115,12 +115,10 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[Growing
                 for name, kind in RECORDS.items():
                     history.append(name, records_table([], kind, ordinal=0))
                 yield history
-        except InputError as error:
-            if str(error).startswith(f"{path}: ") and ("lock" in str(error) or "cannot be opened" in str(error)):
-                raise InputError(storage_error_text(path, patience, str(error))) from None
-            raise
         except Exception as error:
-            if is_duckdb_error(error) and not is_out_of_memory(error):
+            is_closed = isinstance(error, InputError) and str(error).startswith(f"{path}: ")
+            is_closed = is_closed and ("lock" in str(error) or "cannot be opened" in str(error))
+            if is_closed or (is_duckdb_error(error) and not is_out_of_memory(error)):
                 raise InputError(storage_error_text(path, patience, str(error))) from error
             raise
 

@@ -21,7 +21,7 @@ from ndcg_ab.sources.external_scores import LARGEST, SCORE
 from ndcg_ab.sources.queries import pull_clusters, pull_weights
 from ndcg_core.measures.metric import nearest_hint
 from ndcg_core.measures.notation import ExternalMetric, canonical_name, match_metric
-from ndcg_core.measures.ranges import value_range
+from ndcg_core.measures.score import value_range
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, effective_number
 from ndcg_core.statistics.estimates.power import MOST, power_curve, queries_needed
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE

@@ -5,7 +5,7 @@ comparison spends a part of alpha on every repetition of the test (`spend_alpha`
 that any repetition ever rejects a true null hypothesis is at most alpha, under any dependence (union bound).
 
 At such small levels, Student's t and sign flips reject too often if differences are skewed. So p is never smaller than
-that of Gaffke's bound (`hypothesis_tests.bounded_mean`), which allows for losses that the sample does not show.
+that of Gaffke's bound (`hypothesis_tests.guardrails`), which allows for losses that the sample does not show.
 Measured: docs/calibration.md.
 
 A mean changes because of the ranking, the judgments, or the query set. Each of the three is old or new, which makes
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ndcg_core.statistics.averages import exact_sum
 from ndcg_core.statistics.distributions import ndtri
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
-from ndcg_core.statistics.hypothesis_tests.bounded_mean import bounded_p_value
+from ndcg_core.statistics.hypothesis_tests.guardrails import bounded_p_value
 
 RESOLUTION = 20
 """Expected number of flips beyond a level, with fewer of which the t test replaces the flips at that level."""

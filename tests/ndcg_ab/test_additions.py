@@ -25,8 +25,8 @@ from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.trackers.mlflow import values
 from ndcg_core import parse, score_query
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, PLAIN_MEANINGS
-from ndcg_core.measures.ranges import Range, value_range
 from ndcg_core.measures.registry import MEASURES, Divisor, Measure, Quotient, RankedGains, cumulated
+from ndcg_core.measures.score import Range, value_range
 from ndcg_core.statistics.verdicts.verdict import State, Tone
 from tests.laboratory import in_order, outcome_of
 from tests.paths import ROOT

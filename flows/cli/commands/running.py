@@ -21,13 +21,7 @@ from ..console import (
     program_name,
 )
 from ..exit_codes import PENDING, write_error
-from ..inputs import (
-    configuration_in,
-    evaluation_from_config,
-    parse_at_option,
-    refuse_options_of_config,
-    repeat_options,
-)
+from ..inputs import configuration_in, evaluation_from_config, parse_at_option, refuse_options_of_config, repeat_options
 from ..options import CONFIG_FILE, DETAILS, EXPLAIN, JSON_FILE, PICTURE, QUIET, SETTINGS, argument, option, takes
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ndcg_ab.config.model.keys import Trait
 from ndcg_ab.errors import RuleError, Setting, format_value
 from ndcg_ab.other_measures import find_measure
 from ndcg_core.measures.notation import excludes_own_document, from_mapping
-from ndcg_core.measures.ranges import Range
+from ndcg_core.measures.score import Range
 
 FIRST, ALL = "first", "all"  # of the key `primary_metrics`
 QUESTIONED = 0.5  # of the largest possible difference; one so large is asked about

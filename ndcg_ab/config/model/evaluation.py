@@ -4,13 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    ModelWrapValidatorHandler,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import ModelWrapValidatorHandler, ValidationError, ValidationInfo, field_validator, model_validator
 
 from ndcg_ab.config.model import operation
 from ndcg_ab.config.model.by_metric import FIRST, Margins, Metrics, NamedDifference, Primary, add_own_rule
@@ -33,7 +27,7 @@ from ndcg_ab.finding_codes import check_severities
 from ndcg_ab.other_measures import find_measure
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import ExternalMetric
-from ndcg_core.measures.ranges import Range, value_range
+from ndcg_core.measures.score import Range, value_range
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 LONGEST_NAME = 200  # characters; it is a folder's

@@ -4,7 +4,7 @@ Power is stated for an effect that is chosen before the comparison (the smallest
 effect that was found: such "observed power" is the p-value in another form and says nothing about more queries.
 
 `queries_to_hold` finds the number of queries that a guardrail needs by a bootstrap: it draws samples of other sizes
-from the observed differences, and tests them by Gaffke's bound (`hypothesis_tests.bounded_mean`). The p-values of all
+from the observed differences, and tests them by Gaffke's bound (`hypothesis_tests.guardrails`). The p-values of all
 samples are approximated by a saddle point; at the returned number, four of five samples pass.
 
 Sources: H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19 (1995) (the formula). T. Sakai, Laboratory

@@ -6,9 +6,8 @@ import random
 import pytest
 
 from ndcg_core.measures.notation import ExternalMetric, parse
-from ndcg_core.measures.ranges import Range, value_range
 from ndcg_core.measures.registry import MEASURES
-from ndcg_core.measures.score import Result, score_query
+from ndcg_core.measures.score import Range, Result, score_query, value_range
 
 DCG = {  # by hand, with a highest grade of 3
     "cg(gain=binary)@10": 10.0,

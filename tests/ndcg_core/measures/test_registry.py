@@ -23,11 +23,7 @@ from ndcg_core.measures.registry import (
     Quotient,
     RankedGains,
 )
-from ndcg_core.measures.score import (
-    discount,
-    gain,
-    score_query,
-)
+from ndcg_core.measures.score import discount, gain, score_query
 from tests.laboratory import in_order
 from tests.paths import ROOT
 from tests.strategies import DOCUMENTS, GRADES

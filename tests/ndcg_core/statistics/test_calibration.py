@@ -27,8 +27,8 @@ from ndcg_core.measures.score import Result, score_query
 from ndcg_core.statistics import over_time
 from ndcg_core.statistics.estimates import cost_quantiles, prediction_powered
 from ndcg_core.statistics.estimates import mean_difference as estimates
-from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
 from ndcg_core.statistics.hypothesis_tests import flips, procedures
+from ndcg_core.statistics.hypothesis_tests import guardrails as bounded
 from ndcg_core.statistics.verdicts import comparison
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.repeated import mostly_soaked

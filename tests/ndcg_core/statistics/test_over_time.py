@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.hypothesis_tests.bounded_mean import bounded_p_value
+from ndcg_core.statistics.hypothesis_tests.guardrails import bounded_p_value
 from ndcg_core.statistics.over_time import (
     CAUSES,
     Evidence,

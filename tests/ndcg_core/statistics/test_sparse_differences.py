@@ -21,7 +21,7 @@ from ndcg_core.statistics.estimates import mean_difference as means
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
 from ndcg_core.statistics.estimates.power import queries_to_hold
 from ndcg_core.statistics.estimates.prediction_powered import check_balance, correct_difference, correct_drawn
-from ndcg_core.statistics.hypothesis_tests import bounded_mean
+from ndcg_core.statistics.hypothesis_tests import guardrails
 from ndcg_core.statistics.over_time import Evidence, detectable_at, monitor_tests, split_change
 from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import Comparison, check_guardrails, compare_family
@@ -169,12 +169,12 @@ def test_bounded_means(number: int) -> None:
         shares = means.relative_weights(case.weights, case.n)
     found = [
         queries_to_hold(values, case.margin, loss, case.alpha),
-        bounded_mean.lower_bound(values, case.alpha, loss, shares),
-        bounded_mean.queries_to_rule_out(case.margin, case.alpha, loss, shares),
+        guardrails.lower_bound(values, case.alpha, loss, shares),
+        guardrails.queries_to_rule_out(case.margin, case.alpha, loss, shares),
     ]
     p_values = [
-        bounded_mean.not_worse_p_value(values, case.margin, loss, shares),
-        bounded_mean.bounded_p_value(values, loss, shares),
+        guardrails.not_worse_p_value(values, case.margin, loss, shares),
+        guardrails.bounded_p_value(values, loss, shares),
     ]
     assert_finite([found, p_values])
     assert all(0 <= p_value <= 1 for p_value in p_values)

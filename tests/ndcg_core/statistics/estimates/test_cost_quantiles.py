@@ -14,9 +14,7 @@ from ndcg_core.statistics.estimates.cost_quantiles import (
     least_queries,
     mean_interval,
 )
-from ndcg_core.statistics.estimates.cost_quantiles import (
-    draw_quantile_bounds as quantile_bounds,
-)
+from ndcg_core.statistics.estimates.cost_quantiles import draw_quantile_bounds as quantile_bounds
 
 TAILS = Tails(0.025, 0.025)
 SHARES = (0.5, 0.95, 0.99)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
-from ndcg_core.statistics.hypothesis_tests.bounded_mean import (
+from ndcg_core.statistics.hypothesis_tests import guardrails as bounded
+from ndcg_core.statistics.hypothesis_tests.guardrails import (
     bounded_p_value,
     lower_bound,
     not_worse_p_value,

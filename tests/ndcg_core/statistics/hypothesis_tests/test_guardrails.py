@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from ndcg_core.statistics.estimates.power import queries_to_hold
-from ndcg_core.statistics.hypothesis_tests.bounded_mean import not_worse_p_value
+from ndcg_core.statistics.hypothesis_tests.guardrails import not_worse_p_value
 from ndcg_core.statistics.verdicts.comparison import check_guardrails
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_core.statistics.columns import around_mean, column, compare, guard
