@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ndcg_core.statistics.distributions import ndtri
 from ndcg_core.statistics.estimates import mean_difference as estimates
