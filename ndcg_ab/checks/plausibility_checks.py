@@ -120,19 +120,16 @@ def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str
     chosen = sorted(judgments.query_ids)[:QUERIES]
     judged = engine.rows("judgment", ("query_id", "doc_id", "grade"), where={"query_id": chosen})
     grades = {(query, doc): grade for query, doc, grade in judged}
-    depth = min(metric.depth or PLACES, PLACES)
-    ranked = engine.rows(
-        "ranked_doc",
-        ("system_id", "query_id", "doc_id", "rank"),
-        where={"query_id": chosen, "rank_rule": rank_rule(metric)},
-    )
-    returned_grades: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    for system, query, doc, rank in ranked:
-        if rank <= depth and (query, doc) in grades:
-            returned_grades[system, query][rank] = grades[query, doc]
+    places = list(range(1, min(metric.depth or PLACES, PLACES) + 1))
+    where = {"query_id": chosen, "rank_rule": rank_rule(metric), "rank": places}
+    columns = ("system_id", "query_id", "doc_id")
+    returned_grades: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for system, query, doc in engine.rows("ranked_doc", columns, where=where, order="system_id, query_id, rank"):
+        if (query, doc) in grades:
+            returned_grades[system, query].append(grades[query, doc])
     orders: dict[str, list[float]] = defaultdict(list)
-    for (system, _), by_rank in sorted(returned_grades.items()):
-        if (value := concordance([by_rank[rank] for rank in sorted(by_rank)])) is not None:
+    for (system, _), values in returned_grades.items():
+        if (value := concordance(values)) is not None:
             orders[system].append(value)
     return dict(orders)
 

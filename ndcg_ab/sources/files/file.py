@@ -8,7 +8,7 @@ reports the line of an error.
 import dataclasses
 import itertools
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,14 +32,7 @@ from ndcg_ab.sources.files.unpacking import binary_format_hint, folder_hint, ope
 from ndcg_ab.sources.forms.form import JUDGMENTS, Reading
 from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, choose_reading, recognise_file
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.tables.columns import (
-    UNCLEAR,
-    breaks_text_rule,
-    cast_columns,
-    check_pieces,
-    select_columns,
-    text_chunks,
-)
+from ndcg_ab.sources.tables import columns
 from ndcg_ab.sources.tables.on_disk import AT_ONCE, IN_MEMORY, TableWriter, count_nulls, read_batches
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults, ReducedRanking
 from ndcg_ab.sources.tables.schema import COSTS, Layout
@@ -110,11 +103,11 @@ class File(base.Source):
 
         folders: column -> value, from the names of the folders above the file.
         """
-        columns = self.described.columns
-        names = {columns.get(field.name, field.name) for field in layout.fields}
+        mapped = self.described.columns
+        names = {mapped.get(field.name, field.name) for field in layout.fields}
         values = {name: value for name, value in folders.items() if name in names}
-        reading = choose_reading(Sample.of_file(path, columns), layout.kind, self.described.format)
-        return dataclasses.replace(reading, columns={**reading.columns, **columns}, values=values)
+        reading = choose_reading(Sample.of_file(path, mapped), layout.kind, self.described.format)
+        return dataclasses.replace(reading, columns={**reading.columns, **mapped}, values=values)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         if not isinstance(self.described.file, Path):
@@ -237,10 +230,10 @@ def read_if_clean(path: Path, layout: Layout, reading: Reading, writer: TableWri
     """
     tags: dict[str, int] = {}
     for pieces in fast_readers(path, layout, reading, tags):
-        checked = check_pieces(pieces, spaces=reading.format == "trec", from_text=reading.format != "parquet")
+        checked = columns.check_pieces(pieces, spaces=reading.format == "trec", from_text=reading.format != "parquet")
         try:
             return writer.write(checked, layout.schema, lambda: base.remarks_metadata(tag_remarks(path, tags)))
-        except UNCLEAR:
+        except columns.UNCLEAR:
             tags.clear()
     return None
 
@@ -255,9 +248,10 @@ def fast_readers(path: Path, layout: Layout, reading: Reading, tags: dict[str, i
     """
     if reading.records is not None:
         return []
-    if reading.format == "trec":
-        return [trec_pieces(path, layout, reading.names, prepare, tags) for prepare in (bytes, streams.collapse_spaces)]
-    pieces = {"parquet": parquet_pieces, "jsonl": jsonl_pieces, "delimited": delimited_pieces}[reading.format]
+    if reading.format in ("trec", "delimited"):
+        ways = (bytes, streams.collapse_spaces) if reading.format == "trec" else (bytes,)
+        return [text_pieces(path, layout, reading, prepare, tags) for prepare in ways]
+    pieces = {"parquet": parquet_pieces, "jsonl": jsonl_pieces}[reading.format]
     return [pieces(path, layout, reading)]
 
 
@@ -289,78 +283,68 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
     return types
 
 
-def trec_pieces(
-    path: Path, layout: Layout, names: Sequence[str], prepare: Callable[[bytes], bytes], tags: dict[str, int]
+def text_pieces(
+    path: Path, layout: Layout, reading: Reading, prepare: Callable[[bytes], bytes], tags: dict[str, int]
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a TREC file as tables.
+    """Yield the rows of a TREC file, or of CSV and similar text, as tables.
 
-    names: the fields of a line, in order. prepare: changes each block of bytes before it is parsed. tags: a dict to
-    which the tags of systems are added: tag -> number of its first row, from 1. Raises ArrowInvalid if there is a
-    comment, or if an unused field is empty or has spaces.
+    prepare: changes each block of bytes of a TREC file before it is parsed. tags: a dict to which the tags of systems
+    are added: tag -> number of its first row, from 1. Raises ArrowInvalid if a TREC file has a comment, or if an unused
+    field of it is empty or has spaces.
     """
+    is_trec = reading.format == "trec"
     with open_bytes(path) as file:
-        line = file.readline(1 << 20)
-    delimiter = "\t" if prepare is bytes and b"\t" in line and b" " not in line.strip() else " "
-    chosen = {field.name: field.name for field in layout.fields if field.name in names}
-    unused = [name for name in names if name not in chosen]
-    options = (
-        pacsv.ReadOptions(use_threads=False, column_names=list(names), block_size=2 * streams.BLOCK),
-        pacsv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=True),
-        convert_options(arrow_types(layout, chosen) | dict.fromkeys(unused, ANY_TEXT)),
-    )
+        blocks = map(prepare, streams.line_blocks(file)) if is_trec else streams.quoted_blocks(file, reading.delimiter)
+        first = next(blocks, b"")
+        if first.startswith((b"sep=", b"\xef\xbb\xbfsep=")):
+            raise streams.UnusualError("the first line tells the delimiter")
+        line = first.partition(b"\n")[0]
+        is_tabbed = is_trec and prepare is bytes and b"\t" in line and b" " not in line.strip()
+        parse = pacsv.ParseOptions(
+            delimiter="\t" if is_tabbed else reading.delimiter,
+            quote_char=False if is_trec else '"',
+            newlines_in_values=not is_trec,
+            ignore_empty_lines=True,
+        )
+        names = list(reading.names) or pacsv.open_csv(pa.BufferReader(first), parse_options=parse).schema.names
+        if is_trec:
+            chosen = {field.name: field.name for field in layout.fields if field.name in names}
+        else:
+            chosen = layout.check_columns(str(path), names, dict(reading.columns))
+        unused = [name for name in names if name not in chosen] if is_trec else []
+        types = arrow_types(layout, chosen) | dict.fromkeys(unused, ANY_TEXT)
+        convert = pacsv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            null_values=[],
+            strings_can_be_null=False,
+            decimal_point=reading.decimal,
+        )
 
-    def parse(block: bytes) -> pa.Table:
-        table = pacsv.read_csv(pa.BufferReader(block), *options)
-        if any(breaks_text_rule(table[name], spaces=True) for name in unused):
-            raise pa.ArrowInvalid("fields are missing, or there are too many")
-        if any(pc.any(pc.equal(texts, COMMENT)).as_py() for texts in text_chunks(table["query_id"])):
-            raise pa.ArrowInvalid("there are comments")
-        return table
+        def read(block: bytes) -> pa.Table:
+            head = None if block is first and not reading.names else names
+            options = pacsv.ReadOptions(use_threads=False, column_names=head, block_size=len(block) + 1)
+            table = pacsv.read_csv(pa.BufferReader(block), options, parse, convert)
+            if any(columns.breaks_text_rule(table[name], spaces=True) for name in unused):
+                raise pa.ArrowInvalid("fields are missing, or there are too many")
+            ids = columns.text_chunks(table["query_id"]) if is_trec else []
+            if any(pc.any(pc.equal(chunk, COMMENT)).as_py() for chunk in ids):
+                raise pa.ArrowInvalid("there are comments")
+            return table
 
-    rows = 0
-    with open_bytes(path) as file:
-        for table in read_blocks(parse, map(prepare, streams.line_blocks(file))):
+        rows = 0
+        for table in read_blocks(read, itertools.chain([first], blocks)):
             for chunk in table[TAG].chunks if TAG in unused and layout.kind == "ranking" else ():
                 for text in islice(chunk.dictionary.to_pylist(), MOST_TAGS):
                     if text not in tags and len(tags) < MOST_TAGS:
                         tags[text] = 1 + rows + pc.index(chunk.cast(pa.string()), text).as_py()
             rows += table.num_rows
-            yield select_columns(table, layout, chosen)
+            yield columns.select_columns(table, layout, chosen)
 
 
 def read_blocks(read: Callable[[bytes], pa.Table], blocks: Iterator[bytes]) -> Iterator[pa.Table]:
     """Yield the table of each block of text, in order; threads parse the blocks."""
     return work_in_threads(read, blocks, min(MOST_THREADS, count_processors()))
-
-
-def convert_options(types: dict[str, pa.DataType], decimal: str = ".") -> pacsv.ConvertOptions:
-    return pacsv.ConvertOptions(
-        column_types=types,
-        include_columns=list(types),
-        null_values=[],
-        strings_can_be_null=False,
-        decimal_point=decimal,
-    )
-
-
-def delimited_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
-    parse = pacsv.ParseOptions(delimiter=reading.delimiter, newlines_in_values=True, ignore_empty_lines=True)
-    with open_bytes(path) as file:
-        blocks = streams.quoted_blocks(file, reading.delimiter)
-        first = next(blocks, b"")
-        if first.startswith((b"sep=", b"\xef\xbb\xbfsep=")):
-            raise streams.UnusualError("the first line tells the delimiter")
-        with pacsv.open_csv(pa.BufferReader(first), parse_options=parse) as reader:
-            names = list(reading.names) or reader.schema.names
-        chosen = layout.check_columns(str(path), names, dict(reading.columns))
-        convert = convert_options(arrow_types(layout, chosen), reading.decimal)
-
-        def read(block: bytes) -> pa.Table:
-            head = None if block is first and not reading.names else names
-            options = pacsv.ReadOptions(use_threads=False, column_names=head, block_size=len(block) + 1)
-            return select_columns(pacsv.read_csv(pa.BufferReader(block), options, parse, convert), layout, chosen)
-
-        yield from read_blocks(read, itertools.chain([first], blocks))
 
 
 def jsonl_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
@@ -379,7 +363,7 @@ def jsonl_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Ta
             raise pa.ArrowInvalid("a column that is named is not everywhere")
         if table.num_rows != objects:
             raise streams.UnusualError("several objects on a line")
-        return select_columns(table, layout, names)
+        return columns.select_columns(table, layout, names)
 
     with open_bytes(path) as file:
         yield from read_blocks(read, streams.line_blocks(file))
@@ -388,7 +372,7 @@ def jsonl_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Ta
 def parquet_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
     try:
         for batch, chosen in parquet_batches(path, layout, reading, AT_ONCE):
-            yield cast_columns(pa.Table.from_batches([batch]), layout, chosen, str(path))
+            yield columns.cast_columns(pa.Table.from_batches([batch]), layout, chosen, str(path))
     except (InputError, pa.ArrowException):
         raise
     except Exception as error:  # a broken file makes the library raise nearly anything

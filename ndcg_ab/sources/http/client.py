@@ -32,14 +32,13 @@ class DeadlineError(Exception):
 class Client:
     """A client that sends the requests to one system.
 
-    failures: query_id -> error, for each query without an answer. costs: the names of the costs that are read from
-    answers.
+    failures: query_id -> error, for each query without an answer. where: the configuration key of the request, for
+    messages. costs: the names of the costs that are read from answers.
     """
 
-    def __init__(self, described: HttpRequest, reader: AnswerReader, costs: Sequence[str] = ()) -> None:
-        self.costs = costs
-        self.described = described
-        self.reader = reader
+    def __init__(self, described: HttpRequest, where: str, costs: Sequence[str] = ()) -> None:
+        self.described, self.costs = described, costs
+        self.reader = AnswerReader(described, where)
         self.failures: dict[str, QueryError] = {}
         self.next_turn = 0.0
 

@@ -18,7 +18,7 @@ from ndcg_ab.deadlines import Countdown
 from ndcg_ab.errors import InputError, UnavailableError, format_value, require_libraries
 from ndcg_ab.sources import base
 from ndcg_ab.sources.costs import CostRecord, shuffle_requests
-from ndcg_ab.sources.http.exchange import AnswerReader, Hit, QueryError, Request, Template
+from ndcg_ab.sources.http.exchange import Hit, QueryError, Request, Template
 from ndcg_ab.sources.tables.schema import DOCUMENT, Layout
 
 ANSWERS = "answers.jsonl"
@@ -43,7 +43,6 @@ class SearchEngine(base.Source):
         from ndcg_ab.sources.http.client import Client, DeadlineError, failure_costs
 
         requests = self.requests(pull)
-        reader = AnswerReader(self.described, f"{self.origin}: http")
         file = AnswerFile(pull.folder)
         answers = {request.query_id: file.known[request.key][0] for request in requests if request.key in file.known}
         record = CostRecord(pull.costs or base.CostRequest(()))
@@ -59,7 +58,7 @@ class SearchEngine(base.Source):
             file.add(request, hits, {name: costs[name] for name in record.request.names if name in costs})
             countdown.advance()
 
-        client = Client(self.described, reader, record.request.names)
+        client = Client(self.described, f"{self.origin}: http", record.request.names)
         try:
             waiting = [request for request in requests if request.query_id not in answers]
             if pull.costs:
@@ -111,8 +110,7 @@ class SearchEngine(base.Source):
 
         requests = self.requests(pull)
         by_id = {request.query_id: request for request in requests}
-        reader = AnswerReader(self.described, f"{self.origin}: http")
-        client = Client(self.described, reader, pull.costs.names if pull.costs else ())
+        client = Client(self.described, f"{self.origin}: http", pull.costs.names if pull.costs else ())
         began = time.monotonic()
         with client.open_single_requests() as ask_one:
 

@@ -79,9 +79,9 @@ def test_all_places_that_the_metric_looks_at_count_and_no_others() -> None:
     """By hand: grades 1, 3 and 2 of 3 places; what is unjudged, and what is below them, is left out."""
     tables = {
         "judgment": [("q", doc, grade) for doc, grade in zip("acdf", (1, 3, 2, 9), strict=True)],
-        "ranked_doc": [("old", "q", doc, rank) for rank, doc in enumerate("abcdf", 1)],
+        "ranked_doc": [("old", "q", doc) for doc in "abcdf"],
     }
-    engine = SimpleNamespace(rows=lambda name, *_, **__: tables[name])
+    engine = SimpleNamespace(rows=lambda name, _, where, **__: tables[name][: len(where.get("rank", tables[name]))])
     judgments = SimpleNamespace(query_ids={"q"})
     assert system_orders(cast(Any, engine), parse("ndcg@4"), cast(Any, judgments)) == {"old": [-1 / 3]}
 

@@ -18,7 +18,7 @@ from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.base import CostRequest
 from ndcg_ab.sources.costs import CostRecord, measurement_text
 from ndcg_ab.sources.http import client as http_client
-from ndcg_ab.sources.http.exchange import AnswerReader, QueryError, Request
+from ndcg_ab.sources.http.exchange import QueryError, Request
 from tests.loopback import Asked, Loopback, Said, serving
 from tests.sentences import refusal_text
 
@@ -65,7 +65,7 @@ def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.M
     monkeypatch.setattr(http_client.Client, "retry_delay", lambda *_: 0.0)
     monkeypatch.setattr(http_client, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
     described = HttpRequest.model_validate({"url": "http://localhost"})
-    client = http_client.Client(described, AnswerReader(described, "http"))
+    client = http_client.Client(described, "http")
     _, costs = asyncio.run(client.fetch_answer(Request("q", "GET", "http://localhost", {}, [], None, "")))
     assert costs == {"latency_ms": 250.0} and not answers
 
