@@ -115,7 +115,7 @@ def main() -> int:
         engine.fill("docs", rows())
         environment = os.environ | {"TYPESENSE_URL": engine.address, "TYPESENSE_API_KEY": engine.key}
         if command[0] == "ndcg-ab":
-            command[:1] = [sys.executable, "-m", "ndcg_ab.flows.cli.app"]
+            command[:1] = [sys.executable, "-m", "ndcg_ab.flows.cli.main"]
         return subprocess.call(command, env=environment)
 
 

@@ -170,7 +170,7 @@ def run_with_own_temporary_folder(arguments: list[str], folder: Path) -> Taken:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    command = [sys.executable, "-c", MEASURED, sys.executable, "-m", "ndcg_ab.flows.cli.app", *arguments]
+    command = [sys.executable, "-c", MEASURED, sys.executable, "-m", "ndcg_ab.flows.cli.main", *arguments]
     found = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     over.set()
     watcher.join()

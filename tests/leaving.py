@@ -49,7 +49,7 @@ def commands(folder: Path, address: str) -> dict[str, list[str]]:
 def start_command(arguments: list[str], temporary: Path, said: Path) -> "subprocess.Popen[bytes]":
     """Begin a command that writes its errors to a file."""
     environment = os.environ | {"TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": ""}
-    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", *arguments]
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.main", *arguments]
     with said.open("wb") as file:
         return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=file)
 

@@ -310,7 +310,7 @@ def run_case_here(case: Case) -> str | None:
 
 def run_case_in_process(case: Case) -> str | None:
     """The case in a process of its own."""
-    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", *(os.fsdecode(each) for each in case.args)]
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.main", *(os.fsdecode(each) for each in case.args)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=120)
     except ValueError:  # a zero byte, which no command line can hold

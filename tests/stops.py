@@ -46,7 +46,7 @@ def stop_group(folder: Path, count: int, chance: random.Random, fresh: bool, fou
     (folder / "temporary").mkdir()
     environment = os.environ | {"PREFECT_HOME": str(folder / "prefect"), "TMPDIR": str(folder / "temporary")}
     config = configuration(small(folder, prefect={"server": "temporary"}), folder)
-    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(config)]
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.main", "run", str(config)]
     usual = 30.0 if count > 1 else 6.0
     for turn in (-1, 0) if not fresh and count > 1 else ():  # the first takes longer
         changed_run(folder, turn)

@@ -1,10 +1,5 @@
 """Build the command line from its commands, which parse options and call plain functions of other modules."""
 
-from ..stopping import obey_signals
-
-if __name__ == "__main__":  # before what takes a moment to import
-    obey_signals()
-
 import gc
 from functools import partial
 from inspect import getdoc
@@ -56,7 +51,3 @@ for group in (comparing, judging, judgments, planning, running, starting, about)
             epilog = f"Example: ndcg-ab {words}{' '.join(example.split())}"
             tree.command(name, cls=cls, help=text, epilog=epilog)(lambda: None)
 app.add_typer(explaining)
-
-
-if __name__ == "__main__":
-    app()

@@ -162,7 +162,7 @@ def test_a_planted_server_is_asked_nothing(way: str, here: Path, monkeypatch: py
             monkeypatch.setenv("PREFECT_API_URL", f"{ours.address}/api")
         prefect = {"server": "temporary"} if way == "temporary" else {}
         config = configuration(small(here.parent, prefect=prefect, tracker="json_lines"), here.parent)
-        command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(config), "--quiet"]
+        command = [sys.executable, "-m", "ndcg_ab.flows.cli.main", "run", str(config), "--quiet"]
         own = os.environ | {"PYTHONPATH": str(ROOT)}
         found = subprocess.run(command, cwd=here, env=own, capture_output=True, text=True, check=False)
         assert theirs.asked == []

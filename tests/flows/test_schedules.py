@@ -67,7 +67,7 @@ def test_a_server_is_needed(command: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", mostly_soaked(["serve", "deploy"], kept=["deploy"]))
 def test_a_server_that_is_away_is_told_in_one_sentence(command: str, tmp_path: Path) -> None:
     path = config(tmp_path, more="prefect: {api_url: 'http://127.0.0.1:9/api'}")
-    words = [sys.executable, "-m", "ndcg_ab.flows.cli.app", command, path]
+    words = [sys.executable, "-m", "ndcg_ab.flows.cli.main", command, path]
     environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect")}
     found = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=60, check=False)
     assert found.returncode == 2

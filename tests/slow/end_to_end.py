@@ -101,7 +101,7 @@ class Lab:
 
     def command(self, *words: str, code: int = 0) -> str:
         """Runs a module's command; its output. Another exit code than expected ends everything."""
-        shown = ["ndcg-ab" if word == "ndcg_ab.flows.cli.app" else word for word in words]
+        shown = ["ndcg-ab" if word == "ndcg_ab.flows.cli.main" else word for word in words]
         print(f"  $ {' '.join(shown)}")
         found = subprocess.run(
             [sys.executable, "-m", *words],
@@ -277,18 +277,18 @@ def check_gate(lab: Lab, run: Any) -> None:
 
 def deploy(lab: Lab, is_daily: bool) -> None:
     if not is_daily:
-        said = lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", code=2)
+        said = lab.command("ndcg_ab.flows.cli.main", "deploy", "worse.yaml", code=2)
         expect("a pool that is not there: how to make it", "prefect work-pool create local" in said, said)
     lab.api("/work_pools/", {"name": "local", "type": "process"})  # as `prefect work-pool create` asks for it
     print("Two deployments")
-    print(lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", "same.yaml").rstrip())
+    print(lab.command("ndcg_ab.flows.cli.main", "deploy", "worse.yaml", "same.yaml").rstrip())
 
 
 def check_pause(lab: Lab) -> None:
     print("Deployed again, while it is paused")
     found = lab.deployment("same")
     lab.api(f"/deployments/{found['id']}/pause_deployment", {})
-    said = lab.command("ndcg_ab.flows.cli.app", "deploy", "same.yaml")
+    said = lab.command("ndcg_ab.flows.cli.main", "deploy", "same.yaml")
     expect("deploy says that it stays paused", "paused as it was" in said, said)
     expect("and so it is", lab.deployment("same")["paused"], said)
     lab.api(f"/deployments/{found['id']}/resume_deployment", {})
@@ -297,7 +297,7 @@ def check_pause(lab: Lab) -> None:
 def check_serve(lab: Lab) -> None:
     print("Without a worker: ndcg-ab serve laptop.yaml")
     (lab.folder / "asked").unlink()
-    with lab.process("ndcg_ab.flows.cli.app", "serve", "laptop.yaml") as (process, log):
+    with lab.process("ndcg_ab.flows.cli.main", "serve", "laptop.yaml") as (process, log):
         wait_until("serve", lambda: "Ctrl-C ends it" in log.read_text())
         expect("it says that there is no schedule", "it has no schedule and waits to be asked" in log.read_text())
         (lab.folder / "prefect.toml").write_text("no settings")  # a run that read it would not begin

@@ -76,7 +76,7 @@ def test_prefect_dying_half_way_leaves_the_night_whole(tmp_path: Path) -> None:
             tracker="json_lines",
         )
         (tmp_path / "inputs" / "killer_of_prefect.py").write_text(KILLER.replace("PROCESS", str(server.process.pid)))
-        command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, tmp_path))]
+        command = [sys.executable, "-m", "ndcg_ab.flows.cli.main", "run", str(configuration(evaluation, tmp_path))]
         done = subprocess.run(
             command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
         )

@@ -56,7 +56,7 @@ def runs(
         systems = [{"name": "old", "file": "old.run"}, {"name": "new", "python": "waiting_engine:search"}]
         evaluation = small(folder, systems=systems, queries={"file": "queries.tsv"}, prefect=TEMPORARY)
         (folder / "inputs" / "waiting_engine.py").write_text(ENGINE)
-        command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, folder))]
+        command = [sys.executable, "-m", "ndcg_ab.flows.cli.main", "run", str(configuration(evaluation, folder))]
         (folder / "temporary").mkdir()
         environment = os.environ | {"PREFECT_HOME": str(with_prefect(folder / "prefect"))}
         environment |= {"TMPDIR": str(folder / "temporary"), "PYTHONPATH": str(ROOT)}
@@ -124,7 +124,7 @@ def test_a_run_is_stopped_while(when: str, tmp_path: Path) -> None:
     """Prefect's server has a new home, which it makes first; MLflow takes connections and never answers."""
     with hanging() as port:
         evaluation = small(tmp_path, prefect=TEMPORARY, **logging_to(port))
-        command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, tmp_path))]
+        command = [sys.executable, "-m", "ndcg_ab.flows.cli.main", "run", str(configuration(evaluation, tmp_path))]
         environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect")}
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
         servers = wait_for_result(process, lambda: [pid for pid in children(process.pid) if is_server(pid)])

@@ -212,7 +212,7 @@ def test_a_link_is_followed_and_a_pipe_is_written_to(files: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "ndcg_ab.flows.cli.app",
+        "ndcg_ab.flows.cli.main",
         *compare_command(files, "--json", "/dev/stdout", "--quiet"),
     ]
     piped = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -87,7 +87,7 @@ def test_duckdb_s_memory_is_the_machine_s() -> None:
 
 
 def shell(command: str) -> "subprocess.CompletedProcess[str]":
-    words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "ndcg_ab.flows.cli.app", *COMPARE))
+    words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "ndcg_ab.flows.cli.main", *COMPARE))
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
     return subprocess.run(
         ["bash", "-c", f"{words} {command}"], capture_output=True, text=True, env=environment, check=False
@@ -108,7 +108,7 @@ def test_too_little_address_space_is_refused(megabytes: int, code: int, monkeypa
 @pytest.mark.slow
 def test_a_process_without_room_does_not_hang() -> None:
     """OpenBLAS tried to allocate for ever: nothing that loads it may come first."""
-    command = f"ulimit -v 400000; exec '{sys.executable}' -m ndcg_ab.flows.cli.app {' '.join(COMPARE)}"
+    command = f"ulimit -v 400000; exec '{sys.executable}' -m ndcg_ab.flows.cli.main {' '.join(COMPARE)}"
     found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr.startswith("ndcg-ab: ulimit -v: 410 MB of address space are too little")

@@ -76,7 +76,7 @@ def test_what_an_encoding_lacks_is_a_question_mark(encoding: str, shown: str, mo
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:
     """The gate is checked all the same: its exit code is that of the command, not of the pipe."""
-    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", *WORSE, "--gate", "--details", "--metric", "rr"]
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.main", *WORSE, "--gate", "--details", "--metric", "rr"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()

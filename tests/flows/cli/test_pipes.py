@@ -17,14 +17,14 @@ from ndcg_ab.sources.boundary import BOUNDS
 from tests.paths import DATA
 from tests.repeated import mostly_soaked
 
-PROGRAM = [sys.executable, "-m", "ndcg_ab.flows.cli.app"]
+PROGRAM = [sys.executable, "-m", "ndcg_ab.flows.cli.main"]
 PLAIN = "compare judgments.qrels old.run new.run --queries queries.tsv --json -"
 
 
 def run_in_bash(command: str, temporary: Path) -> "subprocess.CompletedProcess[str]":
     """Run a command in which `ndcg` is the program, in the folder of the files; its temporary files go to a folder."""
     return subprocess.run(
-        ["bash", "-c", f'ndcg() {{ "{sys.executable}" -m ndcg_ab.flows.cli.app "$@"; }}\n{command}'],
+        ["bash", "-c", f'ndcg() {{ "{sys.executable}" -m ndcg_ab.flows.cli.main "$@"; }}\n{command}'],
         capture_output=True,
         text=True,
         timeout=100,

@@ -138,7 +138,7 @@ def test_long_names_hide_nothing_and_stay_different(outcome: Outcome, width: int
 def test_a_terminal_of_its_own(columns: int, tmp_path: Path) -> None:
     """The command on a real terminal; its JSON says what must stand there."""
     data = ROOT / "tests" / "data"
-    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "compare", "--judgments", f"{data}/judgments.qrels"]
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.main", "compare", "--judgments", f"{data}/judgments.qrels"]
     command += [
         "--system",
         f"old={data}/old.run",

@@ -132,7 +132,7 @@ def test_a_broken_column_of_a_parquet_file_ends_no_process(folder: Path) -> None
     may_be_null, never_null = b"\x25\x02\x18\x05grade", b"\x25\x00\x18\x05grade"
     assert whole.count(may_be_null) == 1
     (folder / "a.pq").write_bytes(whole.replace(may_be_null, never_null))
-    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "check", str(folder / "a.pq"), str(folder / "old.run")]
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.main", "check", str(folder / "a.pq"), str(folder / "old.run")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "a.pq: the Parquet file is broken, write it again" in done.stderr
