@@ -40,6 +40,12 @@ def perform_run(
     return run
 
 
+def pull_judgments(evaluation: Evaluation) -> Any:
+    store = MemoryStore(evaluation)
+    run_stages(Context(evaluation, store), PULLS[:2])
+    return store.judgments()
+
+
 def pull_inputs(evaluation: Evaluation, *, whole: bool = True) -> PulledInputs:
     """Read the inputs and return them. whole: whether to read complete rankings, beyond what the metrics need."""
     store = MemoryStore(evaluation, complete=whole)

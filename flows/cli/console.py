@@ -33,6 +33,14 @@ if TYPE_CHECKING:
     from ndcg_ab.results.outcome import Outcome
 
 NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe, where COLUMNS does not say
+SCHEMA = 1
+SUFFIXES = {  # parameter of an option that names a file -> how its name ends; others are texts, and may be `-`
+    "per_query": (".csv", ".parquet", ".pq"),
+    "output_file": (".csv", ".tsv", ".parquet", ".pq"),
+    "report": (".html", ".htm"),
+    "sheet": (".html", ".htm"),
+    "picture": (".svg",),
+}
 
 
 def exit_if_gate_failed(outcome: "Outcome") -> None:
@@ -116,16 +124,6 @@ def print_wrapped(lines: Iterable[str]) -> None:
     console = output_console()
     for line in lines:
         console.print(visible(line), markup=False)
-
-
-SCHEMA = 1
-SUFFIXES = {  # parameter of an option that names a file -> how its name ends; others are texts, and may be `-`
-    "per_query": (".csv", ".parquet", ".pq"),
-    "output_file": (".csv", ".tsv", ".parquet", ".pq"),
-    "report": (".html", ".htm"),
-    "sheet": (".html", ".htm"),
-    "picture": (".svg",),
-}
 
 
 class Output:

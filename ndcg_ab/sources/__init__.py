@@ -1,7 +1,6 @@
 """Read judgments, queries and rankings: one module for each kind of source; `pull_source` reads any of them."""
 
 from ndcg_ab.sources.base import Pulled
-from ndcg_ab.sources.judgments.gathering import pull_judgments
 from ndcg_ab.sources.queries import Queries, pull_queries
 from ndcg_ab.sources.registry import make_source, pull_source
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults
@@ -15,7 +14,6 @@ __all__ = [
     "Pulled",
     "Queries",
     "make_source",
-    "pull_judgments",
     "pull_queries",
     "pull_source",
 ]

@@ -12,13 +12,15 @@ from ndcg_ab.checks.data_checks import check_tables
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting
+from ndcg_ab.pipeline.context import Context
+from ndcg_ab.pipeline.pulls import pull_judgments, pull_named_queries, pull_ranking
+from ndcg_ab.pipeline.stages import run_stages
+from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.metric_tables import metrics_of_other_tools
 from ndcg_ab.scoring.parity import refuse_disagreement
 from ndcg_ab.scoring.scoring import score_metrics
-from ndcg_ab.sources import RANKING, pull_judgments, pull_queries, pull_source
-from ndcg_ab.sources.tables.document_rules import document_rules
 from ndcg_core.measures.explain import Explanation, Step, explain, steps
 from ndcg_core.measures.score import Result
 
@@ -51,26 +53,25 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> Iter
     """
     for metric in metrics_of_other_tools(evaluation.metric_list):
         raise InputError(f"metric {metric.name!r}: {metric.tool} computes it, and how is not known here: leave it out")
-    queries = pull_queries(evaluation)
-    judgments = pull_judgments(evaluation, queries.texts)
+    store = MemoryStore(evaluation, engine)
+    run_stages(Context(evaluation, store), (pull_named_queries, pull_judgments))
+    if (judgments := store.judgments()) is None:
+        raise InputError("judgments: are made by a function, and explained are those of files: give a file")
     judged = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
     if judged.num_rows == 0:
         ids = pc.unique(judgments.table["query_id"]).to_pylist()
         near = get_close_matches(query_id, ids, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f" (they judge {len(ids)} queries, such as {ids[0]!r})"
-        if matches := [each for each, text in queries.texts.items() if text.lower() == query_id.lower()]:
+        if matches := [each for each, text in store.queries().texts.items() if text.lower() == query_id.lower()]:
             hint = f"; it is the text of query {matches[0]!r}: say --query {shlex.quote(matches[0])}"
         problem = f" {query_id!r}: has no judgments in {judgments.origin}" if query_id else ": is missing"
         raise InputError(Setting("--query"), problem, hint)
-    rankings = {}
-    for system in evaluation.systems:
-        rules = document_rules(evaluation, system)
-        pulled = pull_source(
-            system.source, RANKING, evaluation.directory, queries.texts, system=system.name, rules=rules
-        )
+    run_stages(Context(evaluation, store), (pull_ranking,))
+    rankings = store.rankings(None)
+    for name, pulled in rankings.items():
         mine = pulled.table.filter(pc.equal(pulled.table["query_id"].cast("string"), query_id))
-        rankings[system.name] = dataclasses.replace(pulled, content=mine)
-    loading.load_tables(engine, judgments, queries, rankings, evaluation)
+        rankings[name] = dataclasses.replace(pulled, content=mine)
+    loading.load_tables(engine, judgments, store.queries(), rankings, evaluation)
     check_tables(engine, judgments, rankings, evaluation, one_query=True)
     score_metrics(engine, evaluation.metric_list)
     grades = dict(zip(judged["doc_id"].to_pylist(), judged["grade"].to_pylist(), strict=True))

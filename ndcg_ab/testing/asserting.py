@@ -46,6 +46,11 @@ LOST = 10  # queries that a failure names
 BASELINE, CANDIDATE = "baseline", "candidate"
 UNDECIDED: list[str] = []  # what the comparisons that passed leave open; pytest's summary takes it from here
 Margin = float | Mapping[Any, float]
+COLUMNS = ("query_id", "doc_id", "rank")
+CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
+COMPARED_ONLY = ("margin", "gate", "smallest_effect", "all_pairs")  # options that need two systems
+NAME = re.compile(r"[\w-][\w.-]*")
+RankedRow = tuple[str, str, int]  # query_id, doc_id, rank
 
 
 def assert_not_worse(
@@ -219,13 +224,6 @@ def fails_gate(row: Comparison) -> bool:
     if row.family in (GUARDRAILS, GATE):
         return row.conclusion.fails_margin
     return row.family == PRIMARY and measured_state(row).is_harm
-
-
-COLUMNS = ("query_id", "doc_id", "rank")
-CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
-COMPARED_ONLY = ("margin", "gate", "smallest_effect", "all_pairs")  # options that need two systems
-NAME = re.compile(r"[\w-][\w.-]*")
-RankedRow = tuple[str, str, int]  # query_id, doc_id, rank
 
 
 class RankingBaseline:

@@ -22,6 +22,7 @@ from ndcg_ab.errors import LONGEST, InputError, SqlError, shorten
 from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # table in a database file that records which tables were made with which parameters
+VIEW = "view "  # prefix in the state of the names of views
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
 BLOCK = 16_384  # bytes; a table in a file takes one block at least, and DuckDB's default is 262,144
 WRITING = 0.25  # share of DuckDB's memory for writing a file, besides the tables
@@ -428,9 +429,6 @@ def is_out_of_memory(error: BaseException) -> bool:
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, without the SQL that follows."""
     return shorten(str(error), LONGEST).strip().partition("\n")[0]
-
-
-VIEW = "view "  # prefix in the state of the names of views
 
 
 def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:

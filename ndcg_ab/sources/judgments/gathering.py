@@ -142,19 +142,6 @@ def pull_judgment_source(
     return Pulled(chosen, layout, pulled.source)
 
 
-def pull_judgments(evaluation: Evaluation, texts: Mapping[str, str] | None = None) -> Pulled:
-    """Read all judgments of an evaluation except those of a judge function, and return one table.
-
-    texts: query_id -> text.
-    """
-    resources = allowed_resources(evaluation)
-    parts = [
-        pull_judgment_source(entry.source, evaluation.directory, texts, resources, judgments_layout(entry, evaluation))
-        for entry in evaluation.judgment_entries
-    ]
-    return gather_judgments(parts, evaluation)
-
-
 def allowed_resources(evaluation: Evaluation) -> Resources:
     """Return the threads and memory for an evaluation, with the absolute path of the spill folder."""
     return evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})

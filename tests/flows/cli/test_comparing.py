@@ -209,12 +209,8 @@ def test_a_link_is_followed_and_a_pipe_is_written_to(files: Path) -> None:
     assert found.exit_code == 0
     assert (files / "link.json").is_symlink()
     assert json.loads((files / "target.json").read_text())["schema"] == 1
-    command = [
-        sys.executable,
-        "-m",
-        "ndcg_ab.flows.cli.main",
-        *compare_command(files, "--json", "/dev/stdout", "--quiet"),
-    ]
+    options = compare_command(files, "--json", "/dev/stdout", "--quiet")
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.main", *options]
     piped = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(piped.stdout)["schema"] == 1
     assert Path("/dev/stdout").is_symlink()

@@ -39,9 +39,7 @@ def test_what_was_pulled_is_what_is_used(change: tuple[str, str], undisturbed: P
     evaluation = small(tmp_path, **CHANGES)
     path = tmp_path / "inputs" / FILES[kind]
     content, quiet = path.read_text(), calling(publish=no_tracker)
-    pulled = {"judgments": pulls.pull_judgments, "queries": pulls.pull_named_queries, "ranking": pulls.pull_ranking}[
-        kind
-    ]
+    pulled = {"judgments": pulls.pull_judgments, "queries": pulls.pull_named_queries}.get(kind, pulls.pull_ranking)
 
     def meddling(step: Stage, *arguments: Any) -> Any:
         found = quiet(step, *arguments)

@@ -17,7 +17,6 @@ from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources.base import Remark, read_remarks
 from ndcg_ab.sources.clicks import click_judgments
 from ndcg_ab.sources.clicks.click_judgments import ClickJudgments, grade_clicks
-from ndcg_ab.sources.judgments.gathering import pull_judgments
 from ndcg_ab.sources.registry import make_source, pull_source
 from ndcg_ab.sources.tables import on_disk
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT
@@ -238,6 +237,5 @@ def test_what_an_evaluation_may_use_reaches_its_clicks(tmp_path: Path, monkeypat
     }
     ranking = {"q1": ["d1", "d2", "d3"]}
     evaluation = write_evaluation(tmp_path, {}, {"old": ranking, "new": ranking}, **keys)
-    pull_judgments(evaluation, {"q1": "soup"})
     evaluate(evaluation)
-    assert [call.args for call in opened.call_args_list] == [(1, "1GB", tmp_path / "room")] * 2
+    assert [call.args for call in opened.call_args_list] == [(1, "1GB", tmp_path / "room")]

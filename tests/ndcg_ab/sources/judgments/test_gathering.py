@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.sources import JUDGMENT, Pulled, pull_judgments
+from ndcg_ab.sources import JUDGMENT, Pulled
 from ndcg_ab.sources.judgments.gathering import split_by_judge
 from tests.cases import read_cases
 from tests.inputs import write_table
 from tests.sentences import refusal_text
+from tests.small_evaluation import pull_judgments
 
 PLAIN = "query_id,doc_id,grade\n"
 JUDGED = "query_id,doc_id,grade,judge\n"

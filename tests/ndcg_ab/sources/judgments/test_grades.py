@@ -16,9 +16,10 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, pull_source
 from ndcg_ab.sources.forms.plausible import NO_GRADE
-from ndcg_ab.sources.judgments.gathering import pull_judgment_source, pull_judgments
+from ndcg_ab.sources.judgments.gathering import pull_judgment_source
 from tests.commands import invoke
 from tests.inputs import write_judgments, write_rankings, write_table
+from tests.small_evaluation import pull_judgments
 
 LETTERS = [("1", "a", "E"), ("1", "b", "I"), ("1", "c", "S"), ("2", "a", "C"), ("2", "d", "E")]
 ESCI = {"E": 3.0, "S": 2.0, "C": 1.0, "I": 0.0}
