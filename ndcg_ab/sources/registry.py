@@ -107,15 +107,13 @@ def pull_source(
     recorded = read_costs(described, directory, costs) if answer.costs is None else answer.costs
     if layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, sources.SparkSource):
         ids, remarks = document_rules.match_texts(distinct_texts(table, "query_id") if queries else [], request.texts)
-        table = document_rules.apply_rules(
-            document_rules.name_queries(table, ids, remarks, writer), rules, writer, source.origin
-        )
+        table = document_rules.name_queries(table, ids, remarks, writer)
+        table = document_rules.apply_rules(table, rules, writer, source.origin)
         recorded = None if recorded is None else next(document_rules.with_ids([recorded], ids))
     elif rules != document_rules.AS_IT_IS:
         raise InputError(f"{source.origin}: its rows stay with Spark: cut ids and leave documents out there")
-    pulled = check_row_count(
-        Pulled(table, layout, source, document_rules.cut_documents(answer.documents, rules), costs=recorded)
-    )
+    documents = document_rules.cut_documents(answer.documents, rules)
+    pulled = check_row_count(Pulled(table, layout, source, documents, costs=recorded))
     if layout.kind == JUDGMENT.kind and not pulled.remote_table:
         refuse_ratings(pulled)
     if needed and isinstance(table, pa.Table) and not pulled.remote_table:

@@ -75,9 +75,8 @@ def group_rows(ranking: pa.Table) -> pa.Table:
     if not ranking.num_rows or ranking["score"].null_count:
         return ranking
     query_ids = ranking["query_id"].cast(pa.string()).combine_chunks().dictionary_encode()
-    queries = query_ids.indices.to_numpy().astype(
-        np.min_scalar_type(len(query_ids.dictionary))
-    )  # 16 bits are sorted at once
+    kind = np.min_scalar_type(len(query_ids.dictionary))  # 16 bits are sorted at once
+    queries = query_ids.indices.to_numpy().astype(kind)
     if np.count_nonzero(queries[1:] != queries[:-1]) < len(query_ids.dictionary):
         return ranking
     order = np.argsort(-ranking["score"].to_numpy() if ranking["rank"].null_count else ranking["rank"].to_numpy())
@@ -124,9 +123,8 @@ def read_buffers(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_r
     """
     if buffers is None:
         raise FastReaderError
-    head_ends, heads, lengths, given_rows, kept_rows, first_ranks, highest, lowest, doc_ends, docs, scores, ranks = (
-        buffers
-    )
+    head_ends, heads, lengths, given_rows, kept_rows, first_ranks = buffers[:6]
+    highest, lowest, doc_ends, docs, scores, ranks = buffers[6:]
     query_ids = text_column(head_ends, heads)
     if len(query_ids.unique()) < len(query_ids):  # the rows of a query are not together
         raise FastReaderError

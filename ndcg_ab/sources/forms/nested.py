@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain, pairwise
+from numbers import Real
 from typing import Any, TypeGuard
 
 from ndcg_ab.errors import InputError, format_value
@@ -121,12 +122,7 @@ def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
     by_bare = {plausible.bare_name(name): value for name, value in row.items() if isinstance(name, str)}
     for name in (*LISTS, *WRAPPERS):
         value = by_bare.get(name)
-        if (
-            name in LISTS
-            and is_object(value)
-            and value
-            and all(isinstance(each, int | float) for each in value.values())
-        ):
+        if name in LISTS and is_object(value) and value and all(isinstance(each, Real) for each in value.values()):
             value = [{"doc_id": key, "grade" if name in RATED else "score": number} for key, number in value.items()]
         documents = value if is_list(value) and name in LISTS else find_documents(value, depth - 1)
         if documents is not None:

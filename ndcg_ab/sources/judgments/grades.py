@@ -72,9 +72,8 @@ def grade_words_hint(described: Any, source: Source, layout: Layout, pull: PullR
         option = f"grades={{{', '.join(f'{word!r}: {number}' for word, number in numbers.items())}}}"
     else:
         option = f"--grades {shlex.quote(','.join(f'{word}={number}' for word, number in numbers.items()))}"
-        option += (
-            f" (in a configuration grades: {{{', '.join(f'{word}: {number}' for word, number in numbers.items())}}})"
-        )
+        keys = ", ".join(f"{word}: {number}" for word, number in numbers.items())
+        option += f" (in a configuration grades: {{{keys}}})"
     return f"; these are the labels of ESCI: say {option}" if is_esci else f"; every word needs a number: {option}"
 
 

@@ -214,15 +214,13 @@ def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> tuple[Map
     ids = {each: by_text[each] for each in query_ids if each in by_text and each not in texts}
     if len(ids) <= id_count:
         return {}, []
-    examples = tuple(f"{format_value(text)} is query {format_value(each)}" for text, each in ids.items())[
-        :MOST_EXAMPLES
-    ]
+    examples = [f"{format_value(text)} is query {format_value(each)}" for text, each in ids.items()][:MOST_EXAMPLES]
     count_text = f"{len(ids):,} of {len(query_ids):,} query ids are texts of the file of queries"
     if len(ids) >= NEARLY * len(query_ids) and id_count <= (1 - NEARLY) * len(query_ids):
         message = f"{count_text}, which gives them its ids"
-        return ids, [Remark("query_by_text", len(ids), examples, message)]
+        return ids, [Remark("query_by_text", len(ids), tuple(examples), message)]
     message = f"only {count_text} (each of one query), and {id_count:,} are its ids: no text is replaced by its id"
-    return {}, [Remark("query_partly_by_text", len(ids), examples, message)]
+    return {}, [Remark("query_partly_by_text", len(ids), tuple(examples), message)]
 
 
 def name_queries(table: Any, ids: Mapping[str, str], new_remarks: Sequence[Remark], writer: TableWriter) -> Any:
