@@ -12,7 +12,6 @@ from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources import pull_queries
 from ndcg_ab.sources.clicks.click_judgments import ClickJudgments, GradedClicks
-from ndcg_ab.sources.judgments.gathering import allowed_resources
 from ndcg_ab.sources.registry import make_source
 
 KEY = "judgments.clicks."
@@ -65,7 +64,8 @@ def grade_events(evaluation: Evaluation) -> ClickStudy:
     assert evaluation.judgments is not None
     described: Any = evaluation.judgments.source
     source = cast(ClickJudgments, make_source(described, evaluation.directory))
-    graded = source.grade(pull_queries(evaluation).texts, allowed_resources(evaluation))
+    limits = evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
+    graded = source.grade(pull_queries(evaluation).texts, limits)
     return ClickStudy(described.clicks, graded, list(findings_from_remarks(graded.remarks, "clicks")))
 
 

@@ -142,11 +142,6 @@ def pull_judgment_source(
     return Pulled(chosen, layout, pulled.source)
 
 
-def allowed_resources(evaluation: Evaluation) -> Resources:
-    """Return the threads and memory for an evaluation, with the absolute path of the spill folder."""
-    return evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
-
-
 def add_function_grades(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: Evaluation) -> Pulled:
     """Return one table of the files' judgments and of a function's grades for documents that no file judges.
 
