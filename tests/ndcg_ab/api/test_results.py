@@ -182,19 +182,12 @@ def test_the_summary_is_the_matrix_of_the_screen(result: ndcg_ab.CompareResult) 
     assert len(result.findings.to_pandas()) == len(result.findings)
 
 
-def test_the_summary_names_each_number_by_its_metric() -> None:
-    """Those that decide come first, whatever the order of the metrics is."""
+def test_the_summary_has_the_metrics_that_decide_first() -> None:
+    """Whatever the order of the metrics is."""
     judgments = {f"q{at}": {"a": 2, "b": 1, "c": at % 2} for at in range(8)}
     rankings = {name: {query: list(order) for query in judgments} for name, order in (("old", "cba"), ("new", "abc"))}
     found = ndcg_ab.compare(judgments, rankings, metrics=["ndcg@2", "rr@1"], guardrails={"recall@1": 0.1})
     assert found.summary.column_names[2::5] == ["ndcg@2", "recall@1", "rr@1"]
-    row = found.summary.to_pylist()[1]
-    for metric in found.metrics:
-        compared = found.comparison("new", metric)
-        assert (row[f"{metric.name} difference"], row[f"{metric.name} verdict"]) == (
-            compared.difference,
-            compared.verdict,
-        )
 
 
 def test_comparisons_as_tables(result: ndcg_ab.CompareResult) -> None:

@@ -117,16 +117,13 @@ def test_a_disagreement_is_other_scores_in_the_top(answers: list[list[tuple[int,
     assert [re.findall(r"\bs\d\d\b", one.message)[:1] for one in found] == [[name] for name in truth]
 
 
-def test_ties_below_the_cutoff_count_for_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_ties_below_the_cutoff_and_an_own_ideal_have_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(order, "BOUNDED", 10)
     ranking = {"q1": [Result(f"d{number:03}", 1.0) for number in range(11)]}
     (found,) = findings({"new": ranking}, "tied_places", "precision@10")
     assert "lies between" not in found.message
     (found,) = findings({"new": {"q1": ranking["q1"][:10]}}, "tied_places", "precision@9")
     assert "lies between" in found.message or "by less than" in found.message
-
-
-def test_an_own_ideal_has_no_bounds() -> None:
     rows = {"q1": [Result("a", 5.0), Result("b", 4.0), Result("c", 4.0)]}
     (found,) = findings({"new": rows}, "tied_places", "ndcg(ideal=local)@2")
     assert "lies between" not in found.message

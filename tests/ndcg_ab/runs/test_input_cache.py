@@ -18,7 +18,6 @@ from ndcg_ab.pipeline import pulls as pull_stages
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.stages import run_stages
 from ndcg_ab.runs import folder as folder_store
-from ndcg_ab.runs import folder as run_folder
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.judgments import gathering as judgments
@@ -379,23 +378,14 @@ def test_the_moment_of_a_working_folder() -> None:
 
 # ---- a reduced ranking is taken again only if all that it was made with is the same
 
-
-MORE = [{"file": "judgments.qrels"}]
-CHANGED: dict[str, dict[str, Any]] = {
-    "how judges are combined": {"combine": "median"},
-    "which judgment counts": {"judgments_precedence": "first"},
-    "a metric": {"metrics": ["ndcg@5"]},
-}
+# how judges are combined, which judgment counts, a metric
+CHANGED: list[dict[str, Any]] = [{"combine": "median"}, {"judgments_precedence": "first"}, {"metrics": ["ndcg@5"]}]
 
 
-@pytest.mark.parametrize("what", CHANGED)
-def test_another_key(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_folder, "digest_of_file", lambda path: f"digest of {path.name}")
-    usual = small(tmp_path, more_judgments=MORE)
-    other = usual.model_copy(update=CHANGED[what])
-    folders = [tmp_path / str(number) for number in range(3)]
-    for folder in folders:
-        folder.mkdir()
-    pairs = zip((usual, usual, other), folders, strict=True)
-    about = [RunFolder(evaluation, folder).reduction_key_parts() for evaluation, folder in pairs]
-    assert about[0] == about[1] != about[2]
+def test_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_store, "digest_of_file", lambda path: f"digest of {path.name}")
+    usual, found = small(tmp_path, more_judgments=[{"file": "judgments.qrels"}]), list[Any]()
+    for number, changes in enumerate([{}, {}, *CHANGED]):
+        (folder := tmp_path / str(number)).mkdir()
+        found.append(RunFolder(usual.model_copy(update=changes), folder).reduction_key_parts())
+    assert found[0] == found[1] and not any(each == found[0] for each in found[2:])

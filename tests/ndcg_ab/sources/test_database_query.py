@@ -19,7 +19,6 @@ from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources import database_query as databases
-from ndcg_ab.sources import database_query as drivers
 from ndcg_ab.sources.base import RemarkCounter
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import query_layout
@@ -50,17 +49,13 @@ def files(tmp_path: Path) -> Path:
 @pytest.mark.first_case
 @pytest.mark.parametrize(
     "database",
-    ["lists.db", "sqlite:///lists.db", "warehouse.duckdb", "duckdb:///warehouse.duckdb", {"uri": "lists.db"}],
+    ["lists.db", "sqlite:///lists.db", "warehouse.duckdb", "duckdb:///warehouse.duckdb", {"uri": "lists.db"}]
+    + [{"env": "LISTS"}, "${LISTS}"],
 )
-def test_a_file_is_a_database(database: Any, files: Path) -> None:
+def test_a_file_is_a_database(database: Any, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LISTS", f"sqlite:///{files}/lists.db")
     assert judgments(files, database) == ROWS
     assert judgments(files, database, "select * from judgment where grade > 2 ;\n") == [("q2", "d1", 3.0)]
-
-
-def test_a_reference_stands_for_the_address(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LISTS", f"sqlite:///{files}/lists.db")
-    assert judgments(files, {"env": "LISTS"}) == ROWS
-    assert judgments(files, "${LISTS}") == ROWS
 
 
 @pytest.mark.parametrize("ranks", [[1, None], [None, 1]], ids=str)
@@ -381,4 +376,4 @@ def test_a_server_with_too_many_clients_may_answer_later(socket: Path, tmp_path:
 def test_what_may_be_tried_again_by_its_sqlstate(state: str, is_silent: bool) -> None:
     adbc = pytest.importorskip("adbc_driver_manager")
     error = adbc.OperationalError("FATEL: in another language", status_code=10, sqlstate=state)
-    assert drivers.is_unavailable_error(error, "postgresql") is is_silent
+    assert databases.is_unavailable_error(error, "postgresql") is is_silent

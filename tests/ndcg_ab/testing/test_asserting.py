@@ -82,9 +82,6 @@ def test_a_failure_is_the_answer_and_the_queries_that_lost_most() -> None:
     place = lines.index("the 10 queries that lost most, ndcg@5")
     lost = [line.split() for line in lines[place + 1 :]]
     assert len(lost) == 10
-    numbers = [float(words[0]) for words in lost]
-    assert numbers == sorted(numbers)
-    assert max(numbers) < 0
     assert len(lost[0]) > 2, "the query's text"
     assert not [line for line in lines if line.startswith("gate ")], "said in the first line"
 

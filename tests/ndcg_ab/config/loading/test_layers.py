@@ -51,32 +51,6 @@ gate: null
     assert [system.name for system in found.systems] == ["old", "new.v2"]
 
 
-NULL_KEYS = ["metrics", "secondary_metrics", "guardrails", "slices", "mlflow", "retention", "baseline", "output"]
-
-
-@pytest.mark.parametrize("key", [*NULL_KEYS, "statistics.alpha", "gate.judged", "queries.columns"])
-def test_null_is_the_default_wherever_it_stands(key: str, tmp_path: Path) -> None:
-    """In a file, in one that extends another, and with --set."""
-    first, _, second = key.partition(".")
-    inner = f"{{file: queries.tsv, {second}: null}}" if first == "queries" else f"{{{second}: null}}"
-    plain = "\n".join(line for line in BASE.splitlines() if not line.startswith(f"{first}:"))
-    nulled = f"{first}: {inner if second else 'null'}\n"
-    found = [
-        read_config(write(tmp_path, plain=plain + "\n" + nulled)),
-        read_config(write(tmp_path, top="extends: base.yaml\n" + nulled, base=BASE)),
-        read_config(write(tmp_path, base=BASE), [f"{key}=null"]),
-    ]
-
-    def value(of: Any, *names: str) -> Any:
-        return value(getattr(of, names[0]), *names[1:]) if names else of
-
-    names = key.split(".")
-    default = type(value(found[0], *names[:-1])).model_fields[names[-1]].get_default(call_default_factory=True)
-    expected = tmp_path.resolve() / "ndcg-ab-results" if key == "output" else default
-    got = [each.output_directory if key == "output" else value(each, *names) for each in found]
-    assert got == [expected] * 3
-
-
 def test_null_takes_away_what_an_entry_says_and_is_a_value_of_arguments(tmp_path: Path) -> None:
     source = BASE.replace("file: old.run", "python: 'a:b', arguments: {k: null}")
     base = write(tmp_path, base=source)

@@ -23,6 +23,7 @@ from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT
 from ndcg_core.statistics.estimates.click_positions import fit_joined
 from tests.inputs import write_evaluation, write_table
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
+from tests.repeated import mostly_slow
 
 LOG = [
     *(
@@ -81,12 +82,27 @@ def test_the_note_says_what_the_grades_are(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
-def test_one_ranking_alone(tmp_path: Path) -> None:
-    still = [search(f"s{n}", "q", ["a", "b"], clicked=["a"]) for n in range(3)]
-    noticed = remarks_of(tmp_path, still)["click_one_ranking"]
-    assert noticed.count == 2 and noticed.message is not None and "at one place only" in noticed.message
-    assert "click_one_ranking" not in remarks_of(tmp_path, [*still, search("x", "q", ["b", "a"])])
+STILL = [search(f"s{n}", "q", ["a", "b"], clicked=["a"]) for n in range(3)]
+EVERY = [search(f"s{n}", "q", order, clicked=["a", "b"]) for n, order in enumerate((["a", "b"], ["b", "a"]))]
+FANS = [search(f"s{n}", "q", ["a", "b"], clicked=["b"], client="fan" if n < 4 else f"c{n}") for n in range(7)]
+GAPS = [search("s", "q", ["a", None, "b", None, "c"], clicked=["a", "b", "c"])]
+UNSEEN = [search("s", "q", ["a", "b"], clicked=["a"]), search("t", "q", [None, "c"], clicked=["c"])[1:]]
+# what is noticed -> the searches, how often, what is said, one search more with which it is not
+NOTICED: dict[str, tuple[list[list[dict[str, Any]]], int, str, list[dict[str, Any]] | None]] = {
+    "click_one_ranking": (STILL, 2, "at one place only", search("x", "q", ["b", "a"])),
+    "click_one_value": (EVERY, 2, "the 2 documents with a grade all have the value 1", search("x", "q", ["a"])),
+    "click_one_client": (FANS, 1, "document 'b': 4 of 7 clicks", search("z", "q", "ab", clicked="b", client="z")),
+    "click_place_gap": (GAPS, 2, "('place 2', 'place 4')", None),
+    "click_without_impression": (UNSEEN, 1, "query 'q', document 'c', place 2", None),
+}
+
+
+@pytest.mark.parametrize("code", mostly_slow(NOTICED, kept=("click_place_gap", "click_without_impression")))
+def test_what_is_noticed(code: str, tmp_path: Path) -> None:
+    log, count, said, more = NOTICED[code]
+    noticed = remarks_of(tmp_path, log)[code]
+    assert noticed.count == count and said in f"{noticed.message} {noticed.examples}"
+    assert more is None or code not in remarks_of(tmp_path, [*log, more])
 
 
 @pytest.mark.slow
@@ -110,27 +126,6 @@ def test_documents_at_places_that_the_log_does_not_join(tmp_path: Path) -> None:
     joined = [search(f"y{n}", "q", ["c", "d", "a", "b"], clicked=["a", "c", "d"]) for n in range(100)]
     assert "click_not_joined" not in remarks_of(tmp_path, [*log, *joined])
     assert "click_not_joined" not in remarks_of(tmp_path, log, model="rate")
-
-
-def test_a_place_that_nothing_was_shown_at(tmp_path: Path) -> None:
-    noticed = remarks_of(tmp_path, [search("s", "q", ["a", None, "b", None, "c"], clicked=["a", "b", "c"])])[
-        "click_place_gap"
-    ]
-    assert (noticed.count, noticed.examples) == (2, ("place 2", "place 4"))
-
-
-@pytest.mark.slow
-def test_where_everything_is_clicked_grades_tell_nothing_apart(tmp_path: Path) -> None:
-    every = [search(f"s{n}", "q", order, clicked=["a", "b"]) for n, order in enumerate((["a", "b"], ["b", "a"]))]
-    assert remarks_of(tmp_path, every)["click_one_value"].message == "the 2 documents with a grade all have the value 1"
-    assert "click_one_value" not in remarks_of(tmp_path, [*every, search("x", "q", ["a"])])
-
-
-def test_clicks_without_impressions(tmp_path: Path) -> None:
-    log = [search("s", "q", ["a", "b"], clicked=["a"]), search("t", "q", [None, "c"], clicked=["c"])]
-    log[1] = [event for event in log[1] if event["action_name"] == "click"]
-    noticed = remarks_of(tmp_path, log)["click_without_impression"]
-    assert (noticed.count, noticed.examples) == (1, ("query 'q', document 'c', place 2",))
 
 
 def test_a_click_says_that_the_document_was_shown(tmp_path: Path) -> None:
@@ -171,16 +166,6 @@ def test_a_client_with_improbably_many_events(tmp_path: Path) -> None:
     assert "click_bot" not in remarks_of(tmp_path, [*people, *robot, *busy]), "99 of 100 are 120 of 121: to c0's 12"
     few = [search(f"s{n}", "q", ["a", "b"], clicked=["a"], client=f"c{n % 20}") for n in range(40)]
     assert "click_bot" not in remarks_of(tmp_path, [*few, *robot]), "20 clients do not tell what is usual"
-
-
-@pytest.mark.slow
-def test_one_client_makes_a_document_s_clicks(tmp_path: Path) -> None:
-    log = [search(f"s{n}", "q", ["a", "b"], clicked=["b"], client="fan" if n < 4 else f"c{n}") for n in range(7)]
-    noticed = remarks_of(tmp_path, log)["click_one_client"]
-    assert (noticed.count, noticed.examples) == (1, ("query 'q', document 'b': 4 of 7 clicks",))
-    assert "click_one_client" not in remarks_of(
-        tmp_path, [*log, search("z", "q", ["a", "b"], clicked=["b"], client="z")]
-    )
 
 
 def test_other_searches_tell_how_often_a_place_is_clicked(tmp_path: Path) -> None:

@@ -383,16 +383,12 @@ def test_ranks_that_only_some_rows_have_are_not_plain(tmp_path: Path, monkeypatc
 # ---- rows that are not grouped by query
 
 
-def ungrouped() -> pa.Table:
-    """The same rows, place after place: every row heads a run of its own."""
-    return table_of().sort_by([("rank", "ascending"), ("query_id", "ascending")])
-
-
 @pytest.mark.parametrize("size", SIZES)
 def test_files_whose_rows_are_not_grouped_are_not_plain(tmp_path: Path, size: int) -> None:
     lines = sorted(plain_lines(), key=lambda line: int(line.split()[3]))
     assert reduced(written(tmp_path, lines), size) is None
-    assert reduced_table(tmp_path, ungrouped()) is None
+    every_row_a_run = table_of().sort_by([("rank", "ascending"), ("query_id", "ascending")])
+    assert reduced_table(tmp_path, every_row_a_run) is None
 
 
 @pytest.mark.parametrize(("buffer", "kind"), [(10, np.float64), (11, np.int64)])

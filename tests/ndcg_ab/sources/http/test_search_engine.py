@@ -1,7 +1,6 @@
 """Search engines over HTTP: what is sent, what is read, and what is said of an engine that misbehaves."""
 
 import json
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -114,9 +113,10 @@ def test_secrets_are_sent_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_order_as_returned_counts_where_no_score_is_named() -> None:
-    with serving(always(TWO)) as server:
+    """A hit without a title is no hole: a projection of JMESPath drops what is null."""
+    with serving(always({"hits": [{"id": "a", "s": 1}, *TWO["hits"]]})) as server:
         found = pulled(server, {"q": "x"}, results={"title": "name", "url": "nowhere"})
-    assert rows(found) == [("q", "b", None, 1), ("q", "7", None, 2)]
+    assert rows(found) == [("q", "a", None, 1), ("q", "b", None, 2), ("q", "7", None, 3)]
     assert found.documents is not None
     assert found.documents.to_pylist() == [
         {"doc_id": "7", "title": "Seven", "url": None},
@@ -124,21 +124,13 @@ def test_the_order_as_returned_counts_where_no_score_is_named() -> None:
     ]
 
 
-def test_a_hit_without_a_title_is_no_hole() -> None:
-    """A projection of JMESPath drops what is null: titles would slip to other documents."""
-    hits = [{"id": "a"}, {"id": "b", "title": "B", "s": 1}, {"id": "c", "s": 2}]
-    with serving(always({"hits": hits})) as server:
-        found = pulled(server, {"q": "x"}, results={"title": "title"})
-    assert found.documents is not None
-    assert found.documents.to_pylist() == [{"doc_id": "b", "title": "B", "url": None}]
-    assert [row[1] for row in rows(found)] == ["a", "b", "c"]
-
-
 def test_a_query_that_finds_nothing_is_empty_and_not_failed() -> None:
     with serving(lambda asked: Said({"hits": []} if asked.text == "text 1" else TWO)) as server:
         found = pulled(server)
     assert "q1" not in found.table["query_id"].to_pylist()
     assert found.failed == () == found.remarks
+    with serving(always({"hits": []})) as server, pytest.raises(InputError, match="no hit came for any of 8 queries"):
+        pulled(server)
 
 
 BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
@@ -185,12 +177,6 @@ def test_an_answer_that_is_none_is_told_in_one_sentence(case: str) -> None:
         message = refusal_text(pulled, server, results=results, retries=1, most_bytes=200_000, depth=3, concurrency=1)
     assert message.startswith(f"{server.address}: query 'q1': ")
     assert words in message
-
-
-@pytest.mark.slow
-def test_no_hit_for_any_query_is_no_ranking() -> None:
-    with serving(always({"hits": []})) as server, pytest.raises(InputError, match="no hit came for any of 8 queries"):
-        pulled(server)
 
 
 @pytest.mark.parametrize(
@@ -334,28 +320,6 @@ def test_queries_that_fail_are_missing_where_that_is_admitted() -> None:
 def test_more_than_admitted_or_all_fail_the_pull(texts: list[str], allowed: int, words: str) -> None:
     with serving(failing(*texts)) as server, pytest.raises(InputError, match=words):
         pulled(server, allow_failed_queries=allowed)
-
-
-@pytest.mark.slow
-def test_a_second_attempt_asks_for_the_rest_alone(tmp_path: Path) -> None:
-    broken = threading.Event()
-
-    def answer(asked: Asked) -> Said:
-        return Said("gone", 503) if asked.text == "text 6" and not broken.is_set() else Said(TWO)
-
-    with serving(answer) as server:
-        with pytest.raises(UnavailableError, match="query 'q6'"):
-            pulled(server, folder=tmp_path / "a", retries=0, concurrency=1)
-        first = len(server.asked)
-        with (tmp_path / "a" / "answers.jsonl").open("ab") as file:
-            file.write(b'{"key": "half of a li')
-        broken.set()
-        found = pulled(server, folder=tmp_path / "a", retries=0, concurrency=1)
-        assert (first, server.texts[first:]) == (6, ["text 6", "text 7", "text 8"])
-        assert len(rows(found)) == 16
-        again = len(server.asked)
-        pulled(server, folder=tmp_path / "a", results={"id": "name[0] || id"})
-        assert len(server.asked) == again + 8, "another reading is another request"
 
 
 def test_what_is_kept_holds_no_secret(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from ndcg_ab.memory import Memory
 from ndcg_ab.sources.tables.document_rules import DocumentRules, apply_rules, apply_rules_to_piece, match_texts
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import RANKING
-from tests.inputs import write_rankings, write_table
+from tests.inputs import write_rankings
 from tests.small_evaluation import small
 
 Row = tuple[str, str, float | None, int | None]
@@ -139,19 +139,13 @@ def test_chunks_that_do_not_meet_name_their_sign(sign: str) -> None:
     assert not [each for each in result._outcome.findings if each.code == "id_spelling"]
 
 
-@pytest.mark.slow
-def test_copies_count_once_or_are_refused(tmp_path: Path) -> None:
+def test_copies_are_refused_and_their_tags_named(tmp_path: Path) -> None:
     write_rankings(tmp_path, PLAIN)
-    for name, path in {name: str(tmp_path / f"{name}.run") for name in PLAIN}.items():
-        text = Path(path).read_text()
-        Path(path).write_text(text + text.replace(name, "other"))
-    files = {name: str(tmp_path / f"{name}.run") for name in PLAIN}
+    path = tmp_path / "old.run"
+    path.write_text(path.read_text() + path.read_text().replace("old", "other"))
     remedy = "the file has the tags 'old' and 'other': if they are systems, give each a file; .* say --duplicates first"
     with pytest.raises(InputError, match=remedy):
-        ndcg_ab.compare(JUDGED, files)
-    result = ndcg_ab.compare(JUDGED, files, duplicates="first", resamples=100)
-    assert result.comparisons == ndcg_ab.compare(JUDGED, PLAIN, resamples=100).comparisons
-    assert left_out(result, "repeated documents") == [24, 24]
+        ndcg_ab.compare(JUDGED, {"old": str(path)})
 
 
 @pytest.mark.first_case
@@ -224,47 +218,21 @@ def by_text(table: dict[str, Any]) -> dict[str, Any]:
     return {TEXTS[query_id]: each for query_id, each in table.items()}
 
 
-def write_files(folder: Path) -> dict[str, str]:
-    """The judgments and rankings by text, and the queries, as files."""
-    for name, value, table in (("j", "grade", JUDGED), *((name, "score", each) for name, each in PLAIN.items())):
-        rows = [(text, doc, number) for text, docs in by_text(table).items() for doc, number in docs.items()]
-        write_table(
-            folder / f"{name}.csv", [dict(zip(("query_id", "doc_id", value), row, strict=True)) for row in rows]
-        )
-    write_table(folder / "queries.tsv", [{"query_id": query_id, "text": text} for query_id, text in TEXTS.items()])
-    return {path.stem: str(path) for path in folder.iterdir()}
-
-
-def codes(result: ndcg_ab.CompareResult) -> list[tuple[str, int]]:
-    return [(each.code, each.count) for each in result._outcome.findings if "by_text" in each.code]
-
-
 @pytest.mark.first_case
-@pytest.mark.parametrize(("in_memory", "memory_limit"), [(True, None), (False, "1GB")])
-def test_texts_have_the_ids(
-    in_memory: bool, memory_limit: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("memory_limit", [None, "1GB"])
+def test_texts_have_the_ids(memory_limit: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fast way through a plain file keeps what judged queries need, which it would not know by their texts."""
     if memory_limit:
         monkeypatch.setattr(thresholds, "FILE_ROWS", 5)
-    given: tuple[Any, Any, Any] = (by_text(JUDGED), {name: by_text(each) for name, each in PLAIN.items()}, TEXTS)
-    if not in_memory:
-        paths = write_files(tmp_path)
-        given = (paths["j"], {name: paths[name] for name in PLAIN}, paths["queries"])
-    judgments, rankings, queries = given
-    options: dict[str, Any] = {"resamples": 100, "memory_limit": memory_limit}
-    found = ndcg_ab.compare(judgments, rankings, queries=queries, **options)
-    assert found.comparisons == ndcg_ab.compare(JUDGED, PLAIN, **options).comparisons
-    assert codes(found) == [("query_by_text", 6)] * 3
-
-
-@pytest.mark.slow
-def test_a_reduced_ranking_is_read_whole(tmp_path: Path) -> None:
-    """The fast way through a plain file keeps what judged queries need, which it would not know by their texts."""
     texts = {query_id: text.replace(" ", "-") for query_id, text in TEXTS.items()}
-    write_rankings(tmp_path, {name: {texts[i]: docs for i, docs in each.items()} for name, each in PLAIN.items()})
+    judgments, *rankings = ({texts[i]: docs for i, docs in each.items()} for each in (JUDGED, *PLAIN.values()))
+    write_rankings(tmp_path, dict(zip(PLAIN, rankings, strict=True)))
     files = {name: str(tmp_path / f"{name}.run") for name in PLAIN}
-    found = ndcg_ab.compare(JUDGED, files, queries=texts, resamples=100)
-    assert found.comparisons == ndcg_ab.compare(JUDGED, PLAIN, resamples=100).comparisons
+    options: dict[str, Any] = {"resamples": 100, "memory_limit": memory_limit}
+    found = ndcg_ab.compare(judgments, files, queries=texts, **options)
+    assert found.comparisons == ndcg_ab.compare(JUDGED, PLAIN, **options).comparisons
+    told = [(each.code, each.count) for each in found._outcome.findings if "by_text" in each.code]
+    assert told == [("query_by_text", 6)] * 3
 
 
 @pytest.mark.parametrize(
