@@ -23,7 +23,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.scoring import needed_results as reducing
 from ndcg_ab.scoring import parity
-from ndcg_ab.sources.fast_reader import choice as plain
+from ndcg_ab.sources.fast_reader.reduce import reduce_file
 from ndcg_ab.sources.files import file as files
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from tests.fuzzing import VALUES, mutated
@@ -76,7 +76,7 @@ def small_samples(size: int) -> Iterator[None]:
             (reducing, "LOOKED_AT", 3),
             (reducing, "FIRST_QUERIES", 2),
             (data_checks, "FIRST_QUERIES", 2),
-            (files, "reduce_file", partial(plain.reduce_file, size=size)),
+            (files, "reduce_file", partial(reduce_file, size=size)),
         ):
             stack.enter_context(patch.object(module, name, value))
         yield

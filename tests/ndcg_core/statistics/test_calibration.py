@@ -282,7 +282,7 @@ def test_a_quick_run_of_words_lies_within_the_ranges(index: int) -> None:
 
 
 def test_sizes_from_intervals_that_hold_alone_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "_interval", lambda of, reach: comparison.interval_from_moments(of, 0.95))
+    monkeypatch.setattr(comparison, "_interval", lambda of, reach: estimates.interval_from_moments(of, 0.95))
     claims = simulate_words.sizes(rng(), 40, queries=100, columns=45, errors=5.0)
     assert [row.holds(errors=3) for row in claims] == [False, True, True]
 
