@@ -108,27 +108,24 @@ class Function(Source):
             order = shuffle_requests(order, request.seed)
         warm_up = order[: request.warm_up]
         for index, query_id in enumerate([*warm_up, *order]):
-            results, costs = self.time_call(function, query_id, queries[query_id], countdown)
+            results, costs = self.time_call(function, query_id, queries[query_id])
+            countdown.advance()
             is_cold = index < len(warm_up)
             record.add(query_id, costs, is_cold=is_cold)
             if not is_cold:
                 yield query_id, results
 
-    def time_call(
-        self, function: Called, query_id: str, text: str, countdown: Countdown | None = None
-    ) -> tuple[Any, dict[str, float]]:
+    def time_call(self, function: Called, query_id: str, text: str) -> tuple[Any, dict[str, float]]:
         """Call the function for one query and return (results, {LATENCY: milliseconds}).
 
-        If the function returns an iterator, the milliseconds include reading it, and the results are a list. countdown:
-        receives the progress; None: nothing does. Raises InputError if the function fails.
+        If the function returns an iterator, the milliseconds include reading it, and the results are a list.
+        Raises InputError if the function fails.
         """
         with self.translate_errors(f" on query {format_value(query_id)}"):
             began = time.perf_counter()
             results = function(text)
             answer = list(islice(results, BOUNDS["function"].rows + 1)) if isinstance(results, Iterator) else results
             costs = {LATENCY: 1000 * (time.perf_counter() - began)}
-        if countdown:
-            countdown.advance()
         return answer, costs
 
     @contextlib.contextmanager
