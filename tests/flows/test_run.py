@@ -64,19 +64,6 @@ def test_what_will_not_mend_itself_is_raised(errors: list[Exception], calls: int
     assert (len(called), found) == (calls, None)
 
 
-def test_what_stays_inside_is_called_once(tmp_path: Path) -> None:
-    called: list[str] = []
-
-    def fail(_: Context, part: str) -> None:
-        called.append(part)
-        raise OSError("a disk")
-
-    evaluation = small(tmp_path)
-    with pytest.raises(OSError, match="a disk"):
-        perform_patiently(Stage("score", fail), Context(evaluation, MemoryStore(evaluation)), "")
-    assert called == [""]
-
-
 def test_publishing_is_tried_again_once() -> None:
     assert [publish.retries(Prefect(retries=retries)) for retries in (0, 1, 5)] == [0, 1, 1]
     assert (pull_ranking.retries(Prefect(retries=5)), score_all.retries(Prefect(retries=5))) == (5, 0)
@@ -169,11 +156,7 @@ def test_a_file_may_name_a_server(name: str, text: str, may: bool, tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case",
-    mostly_soaked(
-        [name for name in NAMED if "profile" in name],
-        kept=["in the profile that is used"],
-    ),
+    "case", mostly_soaked([name for name in NAMED if "profile" in name], kept=["in the profile that is used"])
 )
 def test_prefect_is_asked_where_its_files_may_name_one(case: str, tmp_path: Path) -> None:
     _, _, files, named = NAMED[case]

@@ -130,9 +130,7 @@ def test_ranx(judgments: Grades, run: Run) -> None:
     st.dictionaries(
         st.sampled_from(QUERIES),
         st.dictionaries(
-            st.sampled_from(DOCUMENTS),
-            st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0, 2.0])),
-            min_size=2,
+            st.sampled_from(DOCUMENTS), st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0, 2.0])), min_size=2
         ),
         min_size=6,
     )

@@ -100,24 +100,6 @@ def test_the_numbers_of_a_family() -> None:
     assert (content["family"], content["holds"]) == (8, told)
 
 
-@pytest.mark.slow
-def test_the_numbers_of_a_file(tmp_path: Path) -> None:
-    path = write(tmp_path / "scores.parquet", rows_of(values()))
-    found = {plan["candidate"]: plan for plan in plans("--scores", path)}
-    assert list(found) == ["hybrid", "dense"]
-    for candidate, plan in found.items():
-        differences = values()[candidate] - values()["bm25"]
-        deviation = np.std(differences, ddof=1)
-        assert (plan["baseline"], plan["metric"], plan["queries"], plan["unpaired"]) == ("bm25", "ndcg@10", 40, 0)
-        assert plan["differing"] == 40
-        assert plan["difference"] == pytest.approx(differences.mean(), rel=1e-9)
-        assert plan["deviation"] == pytest.approx(deviation, rel=1e-12)
-        assert plan["mde"] == pytest.approx(detectable(40, deviation), rel=1e-9)
-        assert [row["queries"] for row in plan["needed"]] == [queries_needed(e, deviation) for e in (0.005, 0.01, 0.02)]
-        assert [row["queries"] for row in plan["curve"]] == [40, 50, 100, 200, 500, 1000, 2000, 5000]
-        assert {row["effect"] for row in plan["curve"] if row["queries"] == 40} == {plan["mde"]}
-
-
 @pytest.fixture
 def weighted(scores: Path) -> tuple[Path, dict[str, float]]:
     """A file of queries with weights, one of them of a query that has no values."""
@@ -153,6 +135,19 @@ def test_weights_are_used(scores: Path, weighted: tuple[Path, dict[str, float]])
     assert "of equal weight" not in invoke("--scores", scores).stdout
 
 
+def test_only_queries_of_both_systems_are_paired(tmp_path: Path) -> None:
+    column = values()
+    rows = rows_of({"bm25": column["bm25"][:30], "hybrid": column["hybrid"]})
+    rows = [row for row in rows if row[:2] != ("hybrid", "q003")] + [("hybrid", "q999", "ndcg@10", 0.5)]
+    path = write(tmp_path / "s.csv", rows)
+    (plan,) = plans("--scores", path)
+    kept = [index for index in range(30) if index != 3]
+    differences = (column["hybrid"] - column["bm25"])[kept]
+    assert (plan["queries"], plan["unpaired"]) == (29, 12)
+    assert plan["deviation"] == pytest.approx(np.std(differences, ddof=1), rel=1e-12)
+    assert "12 left out that only one of the systems has a value for" in invoke("--scores", path).stdout
+
+
 def test_a_query_without_a_weight_is_refused(scores: Path) -> None:
     path = scores.with_name("queries.csv")
     path.write_text("query_id,weight\nq000,1\nq001,2\n")
@@ -170,19 +165,6 @@ def test_a_narrow_terminal_cuts_no_number(scores: Path, width: int, monkeypatch:
     assert shown.count("← here") == 4
 
 
-def test_baseline_candidates_and_metrics_are_chosen(scores: Path) -> None:
-    found = plans("--scores", scores, "--baseline", "dense", "--candidate", "hybrid", "--candidate", "bm25")
-    assert [(row["baseline"], row["candidate"], row["metric"]) for row in found] == [
-        ("dense", "hybrid", "ndcg@10"),
-        ("dense", "hybrid", "rr"),
-        ("dense", "bm25", "ndcg@10"),
-        ("dense", "bm25", "rr"),
-    ]
-    options = ("--metric", "RR", "--metric", "nDCG( gain=linear )@10", "--metric", "rr", "--candidate", "hybrid")
-    found = plans("--scores", scores, *options)
-    assert [row["metric"] for row in found] == ["rr", "ndcg@10"]
-
-
 def test_spellings_in_the_file_are_one_metric_and_strange_measures_keep_their_names(tmp_path: Path) -> None:
     rows = rows_of({"a": values()["bm25"]}, "nDCG@10") + rows_of({"b": values()["hybrid"]}, "ndcg(gain=linear)@10")
     rows += rows_of({"a": values()["bm25"], "b": values()["hybrid"]}, "Happiness!")
@@ -190,19 +172,6 @@ def test_spellings_in_the_file_are_one_metric_and_strange_measures_keep_their_na
     assert (first["metric"], second["metric"]) == ("ndcg@10", "Happiness!")
     assert first["deviation"] == second["deviation"]
     assert len(plans("--scores", tmp_path / "s.csv", "--metric", "Happiness!")) == 1
-
-
-def test_only_queries_of_both_systems_are_paired(tmp_path: Path) -> None:
-    column = values()
-    rows = rows_of({"bm25": column["bm25"][:30], "hybrid": column["hybrid"]})
-    rows = [row for row in rows if row[:2] != ("hybrid", "q003")] + [("hybrid", "q999", "ndcg@10", 0.5)]
-    path = write(tmp_path / "s.csv", rows)
-    (plan,) = plans("--scores", path)
-    kept = [index for index in range(30) if index != 3]
-    differences = (column["hybrid"] - column["bm25"])[kept]
-    assert (plan["queries"], plan["unpaired"]) == (29, 12)
-    assert plan["deviation"] == pytest.approx(np.std(differences, ddof=1), rel=1e-12)
-    assert "12 left out that only one of the systems has a value for" in invoke("--scores", path).stdout
 
 
 # ---- what a person reads

@@ -1,6 +1,5 @@
 """Differences over a log from drawn queries, against the ratio written out with dictionaries."""
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -312,22 +311,6 @@ def test_proxy_judgments_correct_by_their_mean_over_the_log() -> None:
     assert found.cheap.difference == pytest.approx(expected, abs=1e-12)
     assert found.difference == pytest.approx(np.average(exact, weights=apart), abs=1e-12)
     assert found.cheap.low is not None and found.low is not None and found.cheap.low > found.low
-
-
-@pytest.mark.slow
-def test_lines_of_json_may_leave_out_what_is_empty(world: Any, result: ndcg_ab.CompareResult, tmp_path: Path) -> None:
-    """Whether the first line has a probability or not; a file in which no line has one says nothing of draws."""
-    rows, systems, judgments = world
-    for at, order in enumerate((rows, rows[::-1])):
-        lines = ({name: value for name, value in row.items() if value is not None} for row in order)
-        path = tmp_path / f"{at}.jsonl"
-        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-        found = ndcg_ab.compare(judgments, systems, queries=path, metrics=["ndcg@5"])
-        assert found.comparisons[0].difference == result.comparisons[0].difference
-    lines = [json.dumps({"query_id": row["query_id"]}) for row in rows]
-    path.write_text("\n".join(lines))
-    found = ndcg_ab.compare(judgments, systems, queries=path, metrics=["ndcg@5"])
-    assert found.comparisons[0].queries == len(judgments)
 
 
 # ---- which queries belong together, by their ids

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import random
 import re
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 import ndcg_ab
 from ndcg_ab.report.answer import choices_by_candidate, format_decisions, make_answer
-from ndcg_ab.report.doubts import NAMED, SHORT, finding_lines
+from ndcg_ab.report.doubts import SHORT, finding_lines
 from ndcg_ab.report.explanations import explain_outcome
 from ndcg_ab.report.markdown import format_comment, format_note
 from ndcg_ab.report.page import render
@@ -48,15 +47,6 @@ def evaluated(count: int, doubts: list[str]) -> Outcome:
 
 def doubts_of(outcome: Outcome) -> dict[str, str]:
     return {each.name: each.doubt for each in make_answer(outcome).candidates if each.doubt}
-
-
-@pytest.mark.slow
-def test_it_concerns_the_systems_that_it_names() -> None:
-    outcome = evaluated(20, ["c03", "c05", "c11"])
-    assert sorted(doubts_of(outcome)) == ["c03", "c05", "c11"]
-    answer = make_answer(outcome)
-    assert {each.name for each in answer.candidates if each.reason.startswith(DOUBT)} == {*doubts_of(outcome)}
-    assert len(answer.doubts) == 1, "a cause is told once"
 
 
 def test_every_report_counts_one_warning_for_each_cause() -> None:
@@ -155,31 +145,6 @@ def test_nothing_that_is_shown_strikes_anything_out() -> None:
 # ---- one sentence for several systems
 
 COUNTED = ("unjudged_query", "unanswered_query", "repeated_rank", "duplicate_document")
-
-
-@pytest.mark.parametrize("seed", range(30))
-@pytest.mark.parametrize("code", COUNTED)
-def test_every_claim_is_true_of_each_system_that_it_is_about(code: str, seed: int) -> None:
-    """A sentence that merges the findings of several systems says nothing that is true of no system."""
-    chance = random.Random(seed)
-    names = [f"s{at}" for at in range(chance.choice((2, 3, 9)))]
-    counts = {name: chance.choice((1, 1, 2, 700)) for name in names if chance.random() < 0.8}
-    if len(counts) < 2:
-        counts = dict.fromkeys(names, chance.choice((1, 2)))
-    found = tuple(Finding(code, "warning", "alone", count, name) for name, count in counts.items())
-    outcome = undoubted(2)
-    systems = tuple(dataclasses.replace(outcome.systems[0], system_id=name) for name in names)
-    (line,) = finding_lines(dataclasses.replace(outcome, findings=found, systems=systems))
-    if each := re.fullmatch(r"each of (\d+) systems (?:answers|returns|repeats|holds) \D*(\d+) (.*)", line.text):
-        assert int(each[1]) == len(names) == len(counts) and set(counts.values()) == {int(each[2])}
-        assert (int(each[2]) == 1) == (re.search("queries|documents", each[3]) is None)
-        return
-    several = r"(\d+) of (\d+) systems (?:answer|return|repeat|hold) [^:]*: (.*?)(?: and (\d+) more)?"
-    some = re.fullmatch(several, line.text)
-    assert some and (int(some[1]), int(some[2])) == (len(counts), len(names))
-    told = {name: int(count) for name, count in (part.split() for part in some[3].split(", "))}
-    assert told.items() <= counts.items() and len(told) == min(len(counts), NAMED)
-    assert int(some[4] or 0) == len(counts) - len(told)
 
 
 def test_every_code_whose_counts_are_merged_is_here() -> None:

@@ -79,20 +79,6 @@ def test_hostile_texts_are_data() -> None:
     assert "<title>&lt;/script&gt;" in page
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://example.org/?a=1&b=2", "https://example.org/?a=1&b=2"),
-        ("HTTP://example.org", "HTTP://example.org"),
-        ("javascript:alert(1)", None),
-        ("https://a b", None),
-        ("/p/17", None),
-    ],
-)
-def test_links_lead_to_web_pages_alone(url: str, expected: str | None) -> None:
-    assert content(render_judging_sheet([to_judge("q", "d", url=url)], [1], "Sheet"))["pairs"][0]["url"] == expected
-
-
 def test_why_says_who_shows_it_and_what_it_would_move() -> None:
     assert content(render_judging_sheet([to_judge("q", "d")], [1], "Sheet"))["pairs"][0]["why"] == [
         "old shows it at rank 3, new shows it at rank 1",

@@ -7,29 +7,6 @@ from ndcg_core.measures.notation import PRESETS, from_mapping, parse
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("ndcg@10", "ndcg@10"),
-        ("nDCG@10", "ndcg@10"),
-        (" NDCG ( ) @ 10 ", "ndcg@10"),
-        ("ndcg", "ndcg"),
-        ("ndcg(ideal=local, gain=exponential)@10", "ndcg(gain=exponential, ideal=local)@10"),
-        ("ndcg(gain={3:9,1:1,2:4})@5", "ndcg(gain={1:1, 2:4, 3:9})@5"),
-        ("dcg(gain=linear)@3", "dcg@3"),
-        ("precision(relevant_from=2.0)@5", "precision(relevant_from=2)@5"),
-        ("ndcg(discount=jarvelin_kekalainen, discount_base=2)", "ndcg(discount=jarvelin_kekalainen)"),
-        ("AP(rel=2)@100", "ap(relevant_from=2)@100"),
-        ("RBP(rel=1, p=.9)@20", "rbp(relevant_from=1, persistence=0.9)@20"),
-        ("rbp(p=0.8)", "rbp"),
-        ("ERR(max_grade=4)@20", "err(max_grade=4)@20"),
-        *((name, name.lower()) for name in ("Rprec", "Bpref", "infAP")),
-    ],
-)
-def test_many_spellings_one_name(text: str, name: str) -> None:
-    assert parse(text).name == name
-
-
-@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("ndgc@10", "did you mean 'ndcg'?"),

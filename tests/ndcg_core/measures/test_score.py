@@ -7,7 +7,7 @@ import pytest
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import RankedDoc, Result, discount, gain, order_results, score_query
-from tests.laboratory import Case, both_of_cases, both_values, core_scores, in_order, sql_scores
+from tests.laboratory import Case, both_of_cases, both_values, in_order
 
 
 def ids(ranking: list[RankedDoc]) -> list[str]:
@@ -48,20 +48,6 @@ def test_worked_examples(document: int) -> None:
     _, value, digits = WORKED[document]
     for computed in worked()[document]:
         assert computed == pytest.approx(value, abs=0.5 * 10**-digits)
-
-
-@pytest.mark.slow
-def test_a_gain_can_leave_out_a_query_that_another_scores() -> None:
-    judgments = {"q": {"a": 1}, "p": {"a": 2}}
-    rankings = {"new": {"q": in_order("a"), "p": in_order("a")}}
-    metrics = ["ndcg(gain=binary, relevant_from=2)@10", "ndcg@10"]
-    scores = sql_scores(judgments, rankings, metrics)
-    assert scores == core_scores(judgments, rankings, metrics)
-    assert sorted((query, name) for _, query, name in scores) == [
-        ("p", "ndcg(gain=binary, relevant_from=2)@10"),
-        ("p", "ndcg@10"),
-        ("q", "ndcg@10"),
-    ]
 
 
 @pytest.mark.slow

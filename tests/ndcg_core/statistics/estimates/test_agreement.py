@@ -5,12 +5,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from ndcg_core.statistics.estimates.agreement import (
-    alpha_from_coincidences,
-    cohen_kappa,
-    confusion_matrix,
-    krippendorff_alpha,
-)
+from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
 
 # K. Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011: four observers, twelve units.
 OBSERVED = ("1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 .")
@@ -26,20 +21,6 @@ def test_alpha_of_nothing_to_compare_is_not_known() -> None:
     assert krippendorff_alpha([0, 1, 2], [1.0, 2.0, 3.0]) is None
     assert krippendorff_alpha([0, 0, 1, 1], [2.0, 2.0, 2.0, 2.0]) is None
     assert krippendorff_alpha([0, 0, 1, 1], [1.0, 1.0, 2.0, 2.0]) == 1
-
-
-@pytest.mark.parametrize(
-    ("table", "expected"),
-    [
-        ([[4, 0], [0, 6]], 1.0),
-        ([[0, 80], [80, 0]], 1 - 159 * 160 / 12800),  # never the same grade
-        ([[10, 0, 0], [0, 0, 0], [0, 0, 0]], None),
-        ([[7]], None),
-    ],
-)
-def test_alpha_of_coincidences_at_its_ends(table: list[list[int]], expected: float | None) -> None:
-    found = alpha_from_coincidences(np.array(table, dtype=float))
-    assert found == (None if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.first_case
