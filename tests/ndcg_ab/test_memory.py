@@ -39,11 +39,6 @@ def test_other_sizes_are_refused(size: str) -> None:
         read_resources({"memory_limit": size})
 
 
-def test_an_empty_folder_is_none() -> None:
-    with pytest.raises(InputError, match="--spill is empty: it must be a folder"):
-        read_resources({"spill": ""})
-
-
 def test_duckdb_gets_less_where_the_process_holds_much_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in `run`, which loads Prefect and MLflow."""
     shares = []
@@ -103,7 +98,9 @@ def test_the_folder_is_made_and_removed(tmp_path: Path) -> None:
     assert not spill.exists()
 
 
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_none_or_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--spill is empty: it must be a folder"):
+        read_resources({"spill": ""})
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"file/spill: the folder .* cannot be written .*--spill"):
         Memory(None, tmp_path / "file" / "spill")

@@ -41,6 +41,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "runs" / "a.run").write_text("".join(LINES[:2]))
     (tmp_path / "runs" / "b.run").write_text(LINES[2])
     (tmp_path / "runs" / "_SUCCESS").write_text("")
+    frames = [pa.compress(line.encode(), "zstd", asbytes=True) for line in LINES]
+    (tmp_path / "frames.run.zst").write_bytes(b"".join(frames))
     ranking_of(tmp_path / "parquet" / "set=de" / "part-0.parquet", FOUND[:2])
     ranking_of(tmp_path / "parquet" / "set=en%20gb" / "part-0.parquet", FOUND[2:])
     return tmp_path
@@ -53,6 +55,7 @@ def folder(tmp_path: Path) -> Path:
         ("runs/*.run", {"parts": True}),
         ("parquet", {}),
         ("parquet/*/*.parquet", {"parts": True}),
+        ("frames.run.zst", {}),
     ],
 )
 def test_parts_of_one_table(file: str, keys: Any, folder: Path) -> None:
@@ -96,12 +99,6 @@ def test_parts_need_the_same_columns_and_a_row_is_found_in_its_part(folder: Path
     described = System.model_validate({"name": "a", "file": "csv", "parts": True})
     where = pull_source(described.source, RANKING, folder).locate("q", "d")
     assert where == f"{folder}/csv/1.csv, line 2 and {folder}/csv/2.csv, line 2"
-
-
-def test_zstd_in_several_frames(folder: Path) -> None:
-    frames = [pa.compress(line.encode(), "zstd", asbytes=True) for line in LINES]
-    (folder / "all.run.zst").write_bytes(b"".join(frames))
-    assert read(folder, "all.run.zst") == FOUND
 
 
 # ---- a web server
