@@ -64,6 +64,19 @@ def test_what_will_not_mend_itself_is_raised(errors: list[Exception], calls: int
     assert (len(called), found) == (calls, None)
 
 
+def test_what_stays_inside_is_called_once(tmp_path: Path) -> None:
+    called: list[str] = []
+
+    def fail(_: Context, part: str) -> None:
+        called.append(part)
+        raise OSError("a disk")
+
+    evaluation = small(tmp_path)
+    with pytest.raises(OSError, match="a disk"):
+        perform_patiently(Stage("score", fail), Context(evaluation, MemoryStore(evaluation)), "")
+    assert called == [""]
+
+
 def test_publishing_is_tried_again_once() -> None:
     assert [publish.retries(Prefect(retries=retries)) for retries in (0, 1, 5)] == [0, 1, 1]
     assert (pull_ranking.retries(Prefect(retries=5)), score_all.retries(Prefect(retries=5))) == (5, 0)

@@ -94,6 +94,10 @@ MISTAKES: dict[str, Mistake] = {
     "f1@5": metric("f1@5", "F1 is not computed here"),
     "two metrics in one": metric("ndcg@10,rr@10", "give each by itself: --metric ndcg@10 --metric rr@10"),
     "two with choices": metric("ndcg(gain=binary,ties=given)@5,rr", "'ndcg(gain=binary,ties=given)@5' --metric rr"),
+    "two metrics with a space": Mistake(
+        ["give each by itself: --metric ndcg@10 --metric rr@10"],
+        command=["compare", "--judgments", QRELS, "--system", f"old={RUN}", "--metric", "ndcg@10 rr@10"],
+    ),
     "two cutoffs in one": Mistake(["names 2 metrics, ndcg@5 and ndcg@10: give each"], command="metrics ndcg@5,10"),
     "two guardrails in one": Mistake(["names 2 metrics, recall@10 and rr: give"], "--guardrail recall@10,rr=0.02"),
     "the primary metric as a guardrail": Mistake(
@@ -139,7 +143,11 @@ MISTAKES: dict[str, Mistake] = {
         f"--slice langauge --queries {QUERIES}",
     ),
     "two attributes in one": Mistake(["give each column by itself"], f"--slice language,kind --queries {QUERIES}"),
+    "slice by weigth": Mistake(
+        ["no column 'weigth' to slice by (columns: language, kind)"], f"--slice weigth --queries {QUERIES}"
+    ),
     "JSON into no folder": Mistake(["there is no directory", "make it: mkdir -p {}/none"], "--json {}/none/out.json"),
+    "no such format": Mistake(["--format = 'trec_run': must be 'trec'", "did you mean 'trec'?"], "--format trec_run"),
     # columns
     "a column nobody can guess": judged("j.csv", "qid,url,x\nq1,a,1\n", "say --judgments-columns grade=COLUMN"),
     "a column's name before its field": ranked(
@@ -156,7 +164,9 @@ MISTAKES: dict[str, Mistake] = {
     "Latin-1": judged("j", b"q1 0 caf\xe9 1\n", "iconv -f LATIN1 -t UTF-8 FILE > NEW"),
     "a header in a TREC ranking": ranked("r", "qid Q0 docno rank score tag\n", "is a header", "take the line away"),
     "Excel": judged("j.xlsx", b"PK\x03\x04nonsense", "is a spreadsheet", "export its sheet as CSV"),
+    "ZIP": judged("j.zip", b"PK\x03\x04nonsense", "{}/j.zip: the ZIP file is broken"),
     "7z": judged("j.7z", b"7z\xbc\xaf\x27\x1cnonsense", "is a 7z archive", "unpack it: 7z x {}/j.7z"),
+    "zstd": ranked("r.run.zst", b"\x28\xb5\x2f\xfdnonsense", "{}/r.run.zst: the zstd file is broken"),
     "alike in endings": Mistake(["{}/nope.csv: there is no such file\n"], "--system new={}/nope.csv", {"few.csv": ""}),
     "a folder that is no date": Mistake(
         ["no folder {}/runs/{data} either; {data} means nothing here", "the date as {date}"],
@@ -196,6 +206,7 @@ MISTAKES: dict[str, Mistake] = {
     "a finding of no text": config("findings: {true: ignore}", "'True': is no code of a finding"),
     "hour of 25": config("schedule: {cron: 0 25 * * *}", "no moment fits it: '25' is no hour (0-23), as in 0 2 * * *"),
     "MLflow without http": config("mlflow: {tracking_uri: localhost:5000}", "did you mean http://localhost:5000?"),
+    "a tracking server by its number": config("mlflow: {tracking_uri: 127.0.0.1:5000}", "mean http://127.0.0.1:5000?"),
     "a folder for a tracking server": config("mlflow: {tracking_uri: ./mlruns}", "as sqlite:///mlflow.db"),
     "Prefect without http": config("prefect: {api_url: localhost:4200/api}", "did you mean http://localhost:4200/api?"),
     "an output that is a file": config(f"output: {RUN}", "old.run is no folder: name another one"),

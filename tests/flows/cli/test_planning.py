@@ -165,6 +165,19 @@ def test_a_narrow_terminal_cuts_no_number(scores: Path, width: int, monkeypatch:
     assert shown.count("← here") == 4
 
 
+def test_baseline_candidates_and_metrics_are_chosen(scores: Path) -> None:
+    found = plans("--scores", scores, "--baseline", "dense", "--candidate", "hybrid", "--candidate", "bm25")
+    assert [(row["baseline"], row["candidate"], row["metric"]) for row in found] == [
+        ("dense", "hybrid", "ndcg@10"),
+        ("dense", "hybrid", "rr"),
+        ("dense", "bm25", "ndcg@10"),
+        ("dense", "bm25", "rr"),
+    ]
+    options = ("--metric", "RR", "--metric", "nDCG( gain=linear )@10", "--metric", "rr", "--candidate", "hybrid")
+    found = plans("--scores", scores, *options)
+    assert [row["metric"] for row in found] == ["rr", "ndcg@10"]
+
+
 def test_spellings_in_the_file_are_one_metric_and_strange_measures_keep_their_names(tmp_path: Path) -> None:
     rows = rows_of({"a": values()["bm25"]}, "nDCG@10") + rows_of({"b": values()["hybrid"]}, "ndcg(gain=linear)@10")
     rows += rows_of({"a": values()["bm25"], "b": values()["hybrid"]}, "Happiness!")

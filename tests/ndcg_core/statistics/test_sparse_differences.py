@@ -16,10 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ndcg_core.sampling import draws
-from ndcg_core.statistics.estimates import cost_quantiles
+from ndcg_core.statistics.estimates import cost_quantiles, power
 from ndcg_core.statistics.estimates import mean_difference as means
+from ndcg_core.statistics.estimates.power import queries_to_hold
 from ndcg_core.statistics.estimates.prediction_powered import check_balance, correct_difference, correct_drawn
-from ndcg_core.statistics.over_time import Evidence, monitor_tests, split_change
+from ndcg_core.statistics.hypothesis_tests import guardrails
+from ndcg_core.statistics.over_time import Evidence, detectable_at, monitor_tests, split_change
 from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import Comparison, check_guardrails, compare_family
 
@@ -154,6 +156,53 @@ def test_guardrails(number: int) -> None:
     assert_finite(found)
     assert_possible(found, case.scale)
     assert all(row.queries_needed is None or row.queries_needed >= 2 for row in found)
+
+
+@pytest.mark.slow
+@sparse(100)
+def test_bounded_means(number: int) -> None:
+    case = Sparse(number)
+    loss = case.scale
+    values, shares = np.clip(case.differences(), -loss, loss), None
+    if case.weights is not None:
+        shares = means.relative_weights(case.weights, case.n)
+    found = [
+        queries_to_hold(values, case.margin, loss, case.alpha),
+        guardrails.lower_bound(values, case.alpha, loss, shares),
+        guardrails.queries_to_rule_out(case.margin, case.alpha, loss, shares),
+    ]
+    p_values = [
+        guardrails.not_worse_p_value(values, case.margin, loss, shares),
+        guardrails.bounded_p_value(values, loss, shares),
+    ]
+    assert_finite([found, p_values])
+    assert all(0 <= p_value <= 1 for p_value in p_values)
+
+
+@pytest.mark.slow
+@sparse(100)
+def test_moments_intervals_and_power(number: int) -> None:
+    case = Sparse(number)
+    values, members = case.differences(), case.members
+    if members is not None:
+        _, members = np.unique(members, return_inverse=True)
+        members = members if members.max() else None
+    of = means.compute_moments(values, case.weights, members, long_tailed=bool(number % 2))
+    mde = means.minimal_detectable_effect(of.n, of.deviation, case.alpha, 0.8, of.freedom)
+    detected = power.queries_to_detect(of, mde, case.margin) if of.deviation > 0 else None
+    looked = detectable_at(0.001, case.n, of.deviation, case.pick((None, case.scale))) if of.deviation > 0 else None
+    within = of._replace(widest=case.scale)
+    between = means.interval_from_moments(within, 1 - case.alpha)
+    assert -case.scale <= between.low <= between.high <= case.scale
+    assert_finite(
+        [
+            of[:4],
+            means.interval_from_moments(of, 1 - case.alpha),
+            means.not_worse_p_value(of, case.margin),
+            means.t_p_value(of),
+            [mde, detected, looked],
+        ]
+    )
 
 
 @sparse(60)

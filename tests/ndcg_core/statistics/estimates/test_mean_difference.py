@@ -1,6 +1,7 @@
 """Interval, t test, weights, margins and minimal detectable effect: by hand, published cases, scipy.stats."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,22 @@ def test_equal_differences_have_no_deviation_and_an_interval_of_width_0(differen
 def test_t_of_differences_that_do_not_vary() -> None:
     found = [t_p_value(compute_moments([value] * 3)) for value in (0.0, 0.1, -0.1)]
     assert found == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *((lambda level=level: t_interval([0.1, 0.2], level), f"level == {level}") for level in (0, 1, 95, math.nan)),
+        (lambda: minimal_detectable_effect(1, 0.1), "n == 1"),
+        (lambda: minimal_detectable_effect(9, -0.1), "standard_deviation == -0.1"),
+        (lambda: minimal_detectable_effect(9, math.nan), "standard_deviation == nan"),
+        (lambda: minimal_detectable_effect(9, 0.1, alpha=0), "alpha == 0"),
+        (lambda: minimal_detectable_effect(9, 0.1, power=1), "power == 1"),
+    ],
+)
+def test_what_is_out_of_range_is_refused(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 # ---- published and derived cases

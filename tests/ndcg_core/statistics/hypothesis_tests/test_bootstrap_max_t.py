@@ -1,12 +1,13 @@
 """The studentised bootstrap against its definition, resample by resample; what it must not depend on, and is for."""
 
+import dataclasses
 import itertools
 import math
 
 import numpy as np
 import pytest
 
-from ndcg_core.statistics.estimates.mean_difference import Moments
+from ndcg_core.statistics.estimates.mean_difference import Moments, half_width
 from ndcg_core.statistics.hypothesis_tests import procedures as module
 from ndcg_core.statistics.hypothesis_tests.procedures import (
     BootstrapResult,
@@ -97,9 +98,6 @@ def test_what_it_does_not_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert resampled(values) == found
 
 
-HOW = FamilyTest(alpha=0.05, seed=3, resamples=RESAMPLES, workers=1)
-
-
 def test_columns_that_hardly_differ_disturb_no_other() -> None:
     values = skewed(6, columns=3, shift=0.4)
     sparse = np.zeros((40, 2))
@@ -112,11 +110,29 @@ def test_columns_that_hardly_differ_disturb_no_other() -> None:
     assert resampled(np.full((20, 1), 0.25)).p_value == (1 / (RESAMPLES + 1),), "no variance, and never 0"
 
 
+HOW = FamilyTest(alpha=0.05, seed=3, resamples=RESAMPLES, workers=1)
+
+
 def bootstrapped(columns: list[Column]) -> tuple[list[Moments], list[verdict.TestResult]]:
     """The columns as a family of the bootstrap alone."""
     paired = sort_by_query(columns)
     known = [moments for pairs in paired if (moments := pairs.moments()) is not None]
     return known, bootstrap_family(paired, known, HOW)
+
+
+def test_a_family_by_the_bootstrap() -> None:
+    columns = [column(values, candidate=f"c{number}") for number, values in enumerate(skewed(7, shift=0.3).T)]
+    known, found = bootstrapped(columns)
+    assert {row.procedure for row in found} == {"studentised bootstrap, step-down max-T"}
+    for moments, row in zip(known, found, strict=True):
+        assert row.reaches.wide > half_width(moments, 0.95)
+    moments, (alone,) = bootstrapped(columns[:1])
+    assert alone.reaches.wide == half_width(moments[0], 0.95)
+    short = dataclasses.replace(
+        columns[1], query_ids=columns[1].query_ids[:25], differences=columns[1].differences[:25]
+    )
+    _, (_, other) = bootstrapped([columns[0], short])
+    assert 0 < other.p_value <= other.p_adjusted < 1
 
 
 def test_a_family_that_decides_has_the_larger_p_and_the_wider_reach_of_both_tests() -> None:

@@ -99,6 +99,22 @@ def test_what_the_weights_leave_is_counted_in_clusters() -> None:
         assert notes == [f"the weights leave {count}: the interval may be too narrow" for count in said]
 
 
+def test_a_cluster_that_two_slices_share_is_flipped_once() -> None:
+    """Each slice has one query of each of 20 clusters, and the same differences: so they are one hypothesis."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(0.03, 0.1, 20)
+    clusters = [f"c{number}" for number in range(20)]
+    halves = [
+        column(
+            values, candidate=name, query_ids=tuple(f"{name}{number:02d}" for number in range(20)), clusters=clusters
+        )
+        for name in ("a", "b")
+    ]
+    first, second = compared(*halves)
+    (alone,) = compared(halves[0])
+    assert first.p_adjusted == second.p_adjusted == alone.p_adjusted
+
+
 @pytest.mark.parametrize(
     ("sizes", "obstacle", "words"),
     [

@@ -278,3 +278,23 @@ def test_a_copy_of_every_column_leaves_the_adjusted_p_as_it_is() -> None:
     table = correlated(50, 3, seed=6)
     doubled = sign_flip(np.hstack([table, -table]), resamples=999)
     assert doubled.p_adjusted == sign_flip(table, resamples=999).p_adjusted * 2  # as all columns share their flips
+
+
+# ---- adjusted p-values
+
+
+@pytest.mark.parametrize(
+    ("p_adjusted", "p_value", "statistic", "expected"),
+    [
+        ([0.02, 0.01, 0.5], [0.01, 0.01, 0.4], [3, 2.5, 1], (0.02, 0.02, 0.5)),
+        ([0.02, 0.01, 0.5], [0.01, 0.01, 0.4], [-3, 2.5, -1], (0.02, 0.02, 0.5)),
+        ([0.02, 0.01, 0.5], [0.01, 0.01, 0.4], [2.5, 3, 1], (0.02, 0.01, 0.5)),
+        ([0.02, 0.02], [0.03, 0.01], [3, 2], (0.03, 0.03)),  # never below the p of its own or of a larger statistic
+        ([0.02, 0.02], [0.01, 0.03], [2, 2], (0.03, 0.03)),  # equal statistics, equal p
+        ([], [], [], ()),
+    ],
+)
+def test_raise_down_the_order(
+    p_adjusted: list[float], p_value: list[float], statistic: list[float], expected: tuple[float, ...]
+) -> None:
+    assert flips.monotone_p_values(p_adjusted, p_value, statistic) == expected

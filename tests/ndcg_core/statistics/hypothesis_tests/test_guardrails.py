@@ -142,6 +142,27 @@ def test_a_margin_that_is_not_above_0_is_refused(margin: float, largest_loss: fl
         guard([0.1, 0.2, 0.3], margin, largest_loss=largest_loss)
 
 
+@pytest.mark.first_case
+@pytest.mark.parametrize(
+    ("values", "margin"),
+    [
+        (np.random.default_rng(1).normal(0, 0.1, 50), 0.02),
+        (np.random.default_rng(2).normal(0.01, 0.2, 50), 0.05),
+        (np.random.default_rng(3).choice([-0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5], 70), 0.04),
+        (np.where(np.arange(80) % 20, 0.6 / 19, -0.6), 0.03),
+    ],
+)
+def test_the_number_of_queries_holds_four_times_out_of_five(values: np.ndarray, margin: float) -> None:
+    """By the rule that decides, on samples of that many; 15 % fewer or more make about .08 of a difference."""
+    values = np.clip(values, -1, 1)
+    count = guard(values, margin).queries_needed
+    assert count == queries_to_hold(values, margin, 1.0)
+    assert count is not None
+    rng = np.random.default_rng(5)
+    held = np.mean([not_worse_p_value(rng.choice(values, count), margin, 1.0) < 0.05 for _ in range(300)])
+    assert 0.72 <= held <= 0.89
+
+
 def test_no_number_of_queries_shows_what_is_not_so() -> None:
     lost = np.array([-0.05, 0.02, -0.08, 0.01, 0.0] * 3)
     assert queries_to_hold(lost, 0.02, 1.0) is None

@@ -74,6 +74,22 @@ def test_a_family_by_false_discovery_rate_as_scipy_has_it() -> None:
     assert {(row.family, row.family_size, row.exploratory) for row in found} == {("slices", 7, True)}
 
 
+def test_families_without_a_quantile_of_flips_hold_together_by_bonferroni() -> None:
+    columns = [column(around_mean(0.03), 0.06, "a"), *(column(around_mean(0.0), 0.06, name) for name in "bcde")]
+    columns = [dataclasses.replace(each, largest_loss=math.inf) for each in columns]
+    found = compare_family(columns, exploratory=True)
+    reach = stats.t.ppf(1 - 0.05 / 10, 25)  # five comparisons
+    assert (found[0].simultaneous_low, found[0].simultaneous_high) == pytest.approx(
+        (0.03 - reach * 0.02, 0.03 + reach * 0.02)
+    )
+    assert found[0].mde == pytest.approx((reach + stats.t.ppf(0.8, 25)) * 0.02)
+    assert "MDE 0.073 > 0.06)" in found[0].verdict
+    assert found[1].verdict == "equivalent within ±0.06"  # reaches t(1 - .1/10, 25) * .02 = .0497
+    (alone,) = compare_family(columns[:1], exploratory=True)
+    assert alone.mde == pytest.approx(0.05831, abs=1e-5)
+    assert (alone.simultaneous_low, alone.simultaneous_high) == (alone.low, alone.high)
+
+
 # ---- properties
 
 

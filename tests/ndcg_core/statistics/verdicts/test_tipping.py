@@ -7,7 +7,7 @@ import pytest
 
 from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import check_guardrails, compare_family
-from ndcg_core.statistics.verdicts.tipping import FACTORS, Assumed, find_tipping, state_under
+from ndcg_core.statistics.verdicts.tipping import BASELINE, CANDIDATE, FACTORS, Assumed, find_tipping, state_under
 from ndcg_core.statistics.verdicts.verdict import State, Verdict, state_of
 
 QUERIES = tuple(f"q{number:03d}" for number in range(60))
@@ -68,6 +68,20 @@ def test_the_variance_is_that_of_its_query_in_whatever_order(uncertain: str, sta
 def test_what_the_queries_leave_open_stays_open() -> None:
     (row,) = compare_family([column(0.001)])
     assert find_tipping(column(0.001), row, 1.2, moved_by(0.001, 0.5)) == (None, State.OPEN)
+
+
+def test_the_same_is_tried_in_both_directions() -> None:
+    same = replace(column(0.0), differences=np.zeros(len(QUERIES)))
+    (row,) = compare_family([same])
+    assert state_of(row.conclusion, row.size) is State.SAME
+    sides = []
+
+    def assume(factor: float, side: int) -> Assumed:
+        sides.append(side)
+        return np.full(len(QUERIES), 0.03 * (side == BASELINE)), np.zeros(len(QUERIES))
+
+    assert find_tipping(same, row, 1.2, assume)[1] is State.UNKNOWN
+    assert {*sides} == {CANDIDATE, BASELINE}
 
 
 @pytest.mark.parametrize(("step", "state"), [(0.0, State.HOLDS), (0.02, State.HOLDS), (0.15, State.UNKNOWN)])
