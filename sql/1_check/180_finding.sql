@@ -1,6 +1,6 @@
 -- finding: one example of a finding that the data check reports before scoring.
 -- grain:  one row per (code, subject, example)
--- reads:  answered_query, judgment, odd_answer, pulled_failed_query, pulled_judgment, query, system
+-- reads:  answered_query, judgment, odd_answer, pulled_failed_query, query, system
 -- params: -
 -- code: code of the finding. subject: the system, or "judgments". example: 1 to 5, by query_id and doc_id. query_id,
 -- doc_id: the example; doc_id is an empty text if the finding is about a query. count: number of queries, judgments or
@@ -108,12 +108,9 @@ noticed as (
         'judgments' as subject,
         query_id,
         doc_id,
-        count(*) - 1 as copies,
-    from pulled_judgment
-    group by
-        query_id,
-        doc_id
-    having count(*) > 1
+        copies - 1 as copies,
+    from judgment
+    where copies > 1
 ),
 
 counted as (

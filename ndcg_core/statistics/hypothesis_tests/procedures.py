@@ -33,7 +33,7 @@ from ndcg_core.statistics.verdicts.verdict import TESTABLE, HalfWidths, TestResu
 STREAM = 1  # added to the seed sequence; the flips' sequence has no such number
 BLOCK = 256  # resamples of one random stream
 LEAST_SPREAD = 0.1  # least spread of a resample, as a share of the column's
-AT_ONCE = 2**20  # drawn units in memory at once
+AT_ONCE = 2**16  # units drawn at once: their counts stay in the cache of a processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def draw_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[F
         draws >>= np.uint64(32)
         draws += (np.arange(rows, dtype=np.uint64) * np.uint64(units))[:, np.newaxis]
         counts = np.bincount(draws.ravel().view(np.int64), minlength=rows * units)
-        yield counts.reshape(rows, units).T.astype(np.float64, order="C")
+        yield counts.reshape(rows, units).T.astype(np.float64)
         remaining -= rows
 
 
