@@ -225,7 +225,14 @@ def judge_next(
     document_prefix: str | None = None,
     duplicates: Literal["first"] | None = None,
     own: Literal["drop", "keep"] | None = None,
+    smallest_effect: float | Mapping[Any, float] | None = None,
+    alpha: float = 0.05,
+    resamples: int = 10_000,
     seed: int = 1935,
+    weighted: bool | None = None,
+    cluster_prefix: str | None = None,
+    clustered: bool | None = None,
+    label_factor: float | None = None,
     columns: Mapping[str, str] | None = None,
     format: FileFormat | None = None,  # noqa: A002
     judgments_columns: Mapping[str, str] | None = None,
@@ -265,8 +272,24 @@ def judge_next(
         "first" counts a document that a ranking repeats at its first rank; by default a repeated document is an error.
     own : {"drop", "keep"}, optional
         "drop" removes the document whose id equals the query id.
+    smallest_effect : float, or mapping of metric to float, optional
+        Smallest difference (> 0) that matters, in the unit of the metric. This and the following arguments down to
+        `label_factor` affect the verdicts, as in `compare`.
+    alpha : float, default 0.05
+        Threshold of the adjusted p-value, in [1e-9, 0.5).
+    resamples : int, default 10_000
+        Number of sign flips per test, 100 to 10,000,000, and the largest number of bootstrap resamples.
     seed : int, default 1935
-        Seed of the grades that are drawn to estimate how much a judgment narrows the interval.
+        Seed of the random draws, 0 to 2**63 - 1.
+    weighted : bool, optional
+        Whether means use the weights of the queries; by default they do if `queries` has weights.
+    cluster_prefix : str, optional
+        Separator for clusters of queries: ids that agree up to its last occurrence form a cluster.
+    clustered : bool, optional
+        Whether queries of one cluster are tested as one unit; by default they are if `queries` has a column cluster.
+    label_factor : float, optional
+        Factor f, 1 to 5, by default 1.2: a decision must also hold if unjudged results of the favoured system gain 1 /
+        f times as often as judged results, and those of the other system f times as often.
     columns : mapping of str to str, optional
         Field -> column name in the rankings.
     format : str, optional

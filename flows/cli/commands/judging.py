@@ -28,7 +28,10 @@ OF_DRAW = (
     },
     *("smallest_effect", "unweighted", "rankings", "rules"),
 )
-OF_JUDGE_NEXT = ("judgments", "system", "baseline", "queries", "documents", "seed", "judges", FORMS)
+OF_JUDGE_NEXT = (
+    *("judgments", "system", "baseline", "queries", "documents", "judges", FORMS),
+    *("tests", "effects", "label_factor", "weights", "clusters"),
+)
 
 
 @takes(*OF_DRAW, "config", "resources", "metric")

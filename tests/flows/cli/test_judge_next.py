@@ -52,7 +52,7 @@ def test_lowest_and_highest_are_what_the_comparison_gives_with_that_grade(
         assert compared(more, metric, queries) == pytest.approx(float(row[column]), abs=1e-12)
 
 
-def test_the_first_are_worth_most_and_have_their_words(tmp_path: Path) -> None:
+def test_the_first_are_worth_most_and_have_their_words() -> None:
     rows = listed(*FILES, *WORDS, "-n", "5")
     effects = [float(row["effect"]) for row in rows]
     assert effects == sorted(effects, reverse=True)
@@ -61,9 +61,7 @@ def test_the_first_are_worth_most_and_have_their_words(tmp_path: Path) -> None:
     assert (first["query_id"], first["doc_id"], first["text"]) == ("pizza", "pizza-story", "pizza recipe")
     assert (first["title"], first["url"]) == ("Pizza: the story", "https://example.org/pizza-story")
     assert json.loads(first["ranks"]) == {"old": 2}
-    path = tmp_path / "next.json"
-    invoke(["judge-next", *FILES, *WORDS, "-n", "5", "--json", str(path)])
-    lines = json.loads(path.read_text())["documents"]
+    lines = json.loads(invoke(["judge-next", *FILES, *WORDS, "-n", "5", "--json", "-"]).stdout)["documents"]
     assert [line["doc_id"] for line in lines] == [row["doc_id"] for row in rows]
     assert lines[0]["ranks"] == {"old": 2}
 
@@ -102,10 +100,8 @@ def test_it_says_what_the_grades_can_settle_and_writes_the_sheet(tmp_path: Path)
 def test_judging_all_that_is_named_settles_everything(tmp_path: Path) -> None:
     rows = listed(*FILES, "-n", "1000")
     more = tmp_path / "all.qrels"
-    new = "".join(f"{row['query_id']} 0 {row['doc_id']} 0\n" for row in rows)
-    more.write_text(new)
+    more.write_text("".join(f"{row['query_id']} 0 {row['doc_id']} 0\n" for row in rows))
     found = invoke(["judge-next", *FILES, "--more-judgments", str(more)])
-    assert found.exit_code == 0
     assert found.stdout == "There is nothing to judge: no grade of an unjudged document changes a difference (new).\n"
 
 
@@ -122,11 +118,17 @@ def test_a_configuration_says_the_same(tmp_path: Path) -> None:
     assert "unjudged results are declared not relevant." in found.stdout and "up to 5 times" not in found.stdout
 
 
+@pytest.mark.parametrize("options", [["--smallest-effect", "0.6"], ["--alpha", "0.001"]])
+def test_the_verdict_is_that_of_compare_with_the_same_options(options: list[str]) -> None:
+    verdict = json.loads(invoke(["compare", *FILES, *options, "--json", "-"]).stdout)["comparisons"][0]["verdict"]
+    found, plain = (invoke(["judge-next", *FILES, *each], env={"COLUMNS": "1000"}).stdout for each in (options, ()))
+    assert f"ndcg@10: {verdict};" in found and f"ndcg@10: {verdict};" not in plain
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--candidate", "other"], "--candidate 'other': is none of the candidates (new)"),
-        (["-n", "0"], "-n 0: must be at least 1"),
         (["--csv", "-", "--json", "-"], "only one of them can be written here"),
         (["--sheet", "sheet.txt"], "--sheet sheet.txt: must end in .html"),
         (["--set", "metrics=[ap]"], "--set: goes with a configuration, and files were given"),
