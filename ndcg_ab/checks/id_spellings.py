@@ -3,6 +3,7 @@
 A system whose document ids are spelt differently from the judged ones scores 0, and would appear as a regression.
 """
 
+import dataclasses
 import html
 import json
 import re
@@ -12,7 +13,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 from unicodedata import normalize
 from urllib.parse import unquote
@@ -238,10 +238,8 @@ def template_literal(text: str) -> str:
     return json.dumps(text).replace("{", "{{").replace("}", "}}")
 
 
-LINES = ("delimited",)  # formats in which a Unicode form of the whole line is one of each id
-
-
-class IdTable(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class IdTable:
     """A table of judgments or of one ranking, with a sample of ids.
 
     Attributes
@@ -265,7 +263,7 @@ class IdTable(NamedTuple):
     files: Sequence[Pulled]
     read: Callable[[Sequence[str]], Iterable[tuple[str, str]]]
     system: str | None = None
-    ids: Ids = MappingProxyType({})
+    ids: Ids = dataclasses.field(default_factory=dict)
 
 
 def describe_remedy(
@@ -327,7 +325,7 @@ def respell_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], fie
     function = f"f = lambda t: {expression}"
     lines = 'fileinput.input(encoding="utf-8-sig")'
     reading = pulled.source.reading_of(path, pulled.layout)
-    if reading.format in LINES and UNICODE_FORMS.issuperset(spellings):
+    if reading.format == "delimited" and UNICODE_FORMS.issuperset(spellings):  # the form of a line is that of each id
         work = f'print(*map(f, {lines}), sep="", end="")'
     elif reading.format == "trec" and not any(  # in a TREC line no id is empty, has white space or begins with #
         text.split() != [text] or text.startswith("#")
@@ -352,27 +350,6 @@ HARDLY_ANY = 0.1  # share of ids below which unchanged ids, or another spelling,
 IDS = ("query_id", "doc_id")
 
 
-class Difference(NamedTuple):
-    """The spelling difference between the ids of two tables.
-
-    Attributes
-    ----------
-    words : str
-        Condition under which ids match, with an example: ``if … (such as …)``.
-    spellings : sequence of Spelling
-        Spellings that make ids equal, in the order of application.
-    pairs : sequence of Pair
-        Pairs of ids that become equal.
-    is_whole : bool
-        True if hardly any id matches without the spellings, or if the ids differ only in their Unicode form.
-    """
-
-    words: str
-    spellings: Sequence[Spelling]
-    pairs: Sequence[Pair]
-    is_whole: bool
-
-
 def check_spellings(
     engine: Engine, metrics: Sequence[Metric], judgments: Pulled | None, rankings: Mapping[str, Pulled]
 ) -> Iterator[Finding]:
@@ -382,31 +359,32 @@ def check_spellings(
     """
     depth = min(LOOKED_AT, depth_of(metrics) + 1)
     parts: Sequence[Pulled] = getattr(judgments.source, "parts", (judgments,)) if judgments else ()
-    files = [IdTable(f"judgments {part.origin}", part, [part], cache(partial(judgment_ids, part))) for part in parts]
+    files = [IdTable(f"judgments {part.origin}", part, [part], partial(judgment_ids, part)) for part in parts]
     systems = [
-        IdTable(f"system {name}", pulled, [pulled], cache(partial(read_ranking, engine, name, depth)), name)
+        IdTable(f"system {name}", pulled, [pulled], partial(read_ranking, engine, name, depth), name)
         for name, pulled in rankings.items()
     ]
     first = systems[0]
     if judgments:
-        read_judgments = cache(lambda query_ids: engine.rows("judgment", IDS, where={IDS[0]: query_ids}))
-        first = IdTable("the judgments", judgments, parts, read_judgments)
+        first = IdTable(
+            "the judgments", judgments, parts, lambda ids: engine.rows("judgment", IDS, where={"query_id": ids})
+        )
     table_pairs = [(each, files[0]) for each in files[1:] if not each.pulled.remote_table and not parts[0].remote_table]
     table_pairs += [(each, first) for each in systems if each is not first]
+    sample = cache(sample_ids)  # systems mostly share their queries
 
     for own, other in table_pairs:
-        shared = sorted(set(own.pulled.query_ids).intersection(other.pulled.query_ids))
-        yield from compare_tables(own, other, systems, shared, "query_id")
+        shared = tuple(sorted(set(own.pulled.query_ids).intersection(other.pulled.query_ids)))
+        yield from compare_tables(own, other, systems, sample, shared, "query_id")
         if shared:
             each = max(depth, other.pulled.count // len(other.pulled.query_ids))
             step = -(-len(shared) * each // SAMPLE)
-            yield from compare_tables(own, other, systems, shared[::step], "doc_id")
+            yield from compare_tables(own, other, systems, sample, shared[::step], "doc_id")
 
 
 def read_ranking(engine: Engine, system_id: str, depth: int, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
     """Return the (query_id, doc_id) pairs at the top ranks of a ranking, for the given queries."""
-    where = {"system_id": system_id, "query_id": query_ids}
-    return engine.rows("leading_result", IDS, where=where, depth=depth)
+    return engine.rows("leading_result", IDS, where={"system_id": system_id, "query_id": query_ids}, depth=depth)
 
 
 def judgment_ids(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
@@ -415,7 +393,7 @@ def judgment_ids(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, 
     return list(zip(*(rows[name].to_pylist() for name in IDS), strict=True))
 
 
-def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
+def sample_ids(table: IdTable, shared: tuple[str, ...], field: str) -> IdTable:
     """Return the table with a sample of its ids.
 
     shared: ids of the queries that are in this table and in the table to compare. field: "query_id" to sample up to
@@ -424,22 +402,28 @@ def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
     if field == "query_id":
         shared_ids = set(shared)
         other_ids = sorted(query_id for query_id in table.pulled.query_ids if query_id not in shared_ids)
-        return table._replace(ids={"": frozenset([*shared[:SAMPLE], *other_ids[:SAMPLE]])})
+        return dataclasses.replace(table, ids={"": frozenset([*shared[:SAMPLE], *other_ids[:SAMPLE]])})
     sampled: dict[str, set[str]] = defaultdict(set)
-    for query_id, doc_id in table.read(tuple(shared)):
+    for query_id, doc_id in table.read(shared):
         sampled[query_id].add(doc_id)
-    return table._replace(ids={query_id: frozenset(ids) for query_id, ids in sorted(sampled.items())})
+    return dataclasses.replace(table, ids={query_id: frozenset(ids) for query_id, ids in sorted(sampled.items())})
 
 
 def compare_tables(
-    first: IdTable, other: IdTable, systems: Sequence[IdTable], shared: Sequence[str], field: str
+    own: IdTable,
+    other: IdTable,
+    systems: Sequence[IdTable],
+    sample: Callable[[IdTable, tuple[str, ...], str], IdTable],
+    shared: tuple[str, ...],
+    field: str,
 ) -> Iterator[Finding]:
     """Yield a finding if ids of one table match those of another only in another spelling.
 
-    systems: the rankings, in which ids may have to change as well. shared: ids of the queries that both tables have.
-    field: "query_id" to compare query ids, or "doc_id" to compare the document ids of the shared queries.
+    systems: the rankings, in which ids may have to change as well. sample: `sample_ids`. shared: ids of the queries
+    that both tables have. field: "query_id" to compare query ids, or "doc_id" to compare the document ids of the shared
+    queries.
     """
-    first, other = (sample_ids(table, shared, field) for table in (first, other))
+    first, other = (sample(table, shared, field) for table in (own, other))
     difference = find_difference(first.ids, other.ids)
     if difference is None:
         return
@@ -451,7 +435,7 @@ def compare_tables(
     if first.system and field == "doc_id" and is_cut and spellings[0].option:
         message += f" → {spellings[0].option}"
     else:
-        rankings = [sample_ids(system, shared, field) for system in systems]
+        rankings = [sample(system, shared, field) for system in systems]
         message += describe_remedy(first, other, rankings, spellings, len(pairs), field)
     locations = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
     severity = None if is_whole else "warning"
@@ -459,8 +443,13 @@ def compare_tables(
     yield make_finding("id_spelling", message, len(pairs), first.system, examples=examples, severity=severity)
 
 
-def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
+def find_difference(ids_by_query: Ids, other: Ids) -> tuple[str, Sequence[Spelling], Sequence[Pair], bool] | None:
     """Return the spelling difference between the ids of two tables, or None if there is none.
+
+    The result is (words, spellings, pairs, is_whole). words: the condition under which ids match, with an example:
+    ``if … (such as …)``. spellings: those that make ids equal, in the order of application. pairs: the pairs of ids
+    that become equal. is_whole: True if hardly any id matches without the spellings, or if the ids differ only in their
+    Unicode form.
 
     There is a spelling difference if some unmatched ids match in another spelling. If only one of several unmatched ids
     does, there is none, unless the ids differ only in their Unicode form.
@@ -483,10 +472,10 @@ def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
     one, two = map(format_value, texts)
     if not UNICODE_FORMS.isdisjoint(needed[pair]):  # escapes, since the two look alike
         one, two = (shorten(ascii(text)) for text in texts)
-    return Difference(f"if {words} (such as {one}{where}, there {two})", spellings, list(needed), is_form or is_whole)
+    return f"if {words} (such as {one}{where}, there {two})", spellings, list(needed), is_form or is_whole
 
 
 def query_spelling_hint(query_ids: Iterable[str], judged: Iterable[str]) -> str:
     """Return ``; they match if …`` if query ids match judged ones only in another spelling, else ""."""
     difference = find_difference({"": frozenset(query_ids)}, {"": frozenset(judged)})
-    return f"; they match {difference.words}" if difference else ""
+    return f"; they match {difference[0]}" if difference else ""

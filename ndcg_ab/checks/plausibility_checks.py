@@ -118,18 +118,15 @@ def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str
     not have at least two different grades. A system without any other query is absent.
     """
     chosen = sorted(judgments.query_ids)[:QUERIES]
-    judged = engine.rows("judgment", ("query_id", "doc_id", "grade"), where={"query_id": chosen})
-    grades = {(query, doc): grade for query, doc, grade in judged}
-    places = list(range(1, min(metric.depth or PLACES, PLACES) + 1))
-    where = {"query_id": chosen, "rank_rule": rank_rule(metric), "rank": places}
-    columns = ("system_id", "query_id", "doc_id")
-    returned_grades: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for system, query, doc in engine.rows("ranked_doc", columns, where=where, order="system_id, query_id, rank"):
-        if (query, doc) in grades:
-            returned_grades[system, query].append(grades[query, doc])
+    ranks = list(range(1, min(metric.depth or PLACES, PLACES) + 1))
+    where = {"query_id": chosen, "rank_rule": rank_rule(metric), "rank": ranks, "is_judged": True}
+    columns = ("system_id", "query_id", "grade")
+    grades: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for system, query, grade in engine.rows("graded_doc", columns, where=where, order="system_id, query_id, rank"):
+        grades[system, query].append(grade)
     orders: dict[str, list[float]] = defaultdict(list)
-    for (system, _), values in returned_grades.items():
-        if (value := concordance(values)) is not None:
+    for (system, _), in_order in grades.items():
+        if (value := concordance(in_order)) is not None:
             orders[system].append(value)
     return dict(orders)
 

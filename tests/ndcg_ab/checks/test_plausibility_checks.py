@@ -2,8 +2,6 @@
 
 import random
 import re
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
@@ -15,8 +13,11 @@ from ndcg_ab.checks.plausibility_checks import (
     is_reversed,
     system_orders,
 )
+from ndcg_ab.engines.duckdb.engine import DuckDBEngine
 from ndcg_ab.results.outcome import Finding
 from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Result
+from tests.laboratory import fill, pulled_judgments
 
 QUERIES = [f"q{number}" for number in range(20)]
 DOCS = [f"d{number}" for number in range(12)]
@@ -77,13 +78,10 @@ def test_others_are_not(grades: dict[str, dict[str, int]], systems: dict[str, di
 
 def test_all_places_that_the_metric_looks_at_count_and_no_others() -> None:
     """By hand: grades 1, 3 and 2 of 3 places; what is unjudged, and what is below them, is left out."""
-    tables = {
-        "judgment": [("q", doc, grade) for doc, grade in zip("acdf", (1, 3, 2, 9), strict=True)],
-        "ranked_doc": [("old", "q", doc) for doc in "abcdf"],
-    }
-    engine = SimpleNamespace(rows=lambda name, _, where, **__: tables[name][: len(where.get("rank", tables[name]))])
-    judgments = SimpleNamespace(query_ids={"q"})
-    assert system_orders(cast(Any, engine), parse("ndcg@4"), cast(Any, judgments)) == {"old": [-1 / 3]}
+    judgments = {"q": {"a": 1.0, "c": 3.0, "d": 2.0, "f": 9.0}}
+    with DuckDBEngine() as engine:
+        fill(engine, judgments, {"old": {"q": [Result(doc, -float(at)) for at, doc in enumerate("abcdf")]}}, ["ndcg@4"])
+        assert system_orders(engine, parse("ndcg@4"), pulled_judgments(judgments)) == {"old": [-1 / 3]}
 
 
 def test_how_far_an_order_is_that_of_the_grades() -> None:
