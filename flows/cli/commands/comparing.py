@@ -82,7 +82,11 @@ def compare(
         from ndcg_ab.report.terminal.screen import print_outcome
 
         metric = metric_to_judge(outcome) or (options["metric"] or [])[:1]
-        inputs = repeat_options(options | {"metric": metric}, parameter_types("metric", *OF_JUDGE_NEXT))
+        given = options | {
+            "metric": metric,
+            "smallest_effect": None,
+        }  # a short line; the documents to judge are the same
+        inputs = repeat_options(given, parameter_types("metric", *OF_JUDGE_NEXT))
         remedies = {JUDGE: f"{JUDGE} {inputs}"} if inputs else {}
         output.show(print_outcome, outcome, details=details, explain=explain, remedies=remedies)
     output.print_written_files()
