@@ -82,10 +82,7 @@ def compare(
         from ndcg_ab.report.terminal.screen import print_outcome
 
         metric = metric_to_judge(outcome) or (options["metric"] or [])[:1]
-        given = options | {
-            "metric": metric,
-            "smallest_effect": None,
-        }  # a short line; the documents to judge are the same
+        given = options | {"metric": metric, "smallest_effect": None}  # it changes no document, and the line is short
         inputs = repeat_options(given, parameter_types("metric", *OF_JUDGE_NEXT))
         remedies = {JUDGE: f"{JUDGE} {inputs}"} if inputs else {}
         output.show(print_outcome, outcome, details=details, explain=explain, remedies=remedies)
