@@ -19,7 +19,7 @@ from ndcg_ab.report.explanations import PlainWords, explain_candidate, explain_o
 from ndcg_ab.report.over_time import since_lines, since_title
 from ndcg_ab.report.sections import cost_cells, cost_heads, cost_notes, costs_with_differences, notes_on_metric
 from ndcg_ab.results.decisions import Decision
-from ndcg_ab.results.numbers import format_plain, format_probability, signed
+from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.visible import visible
@@ -206,8 +206,7 @@ def notes_to_keep(answer: Answer) -> list[str]:
 
 def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
     """Return the comparisons as an MLflow table ({"columns", "data"}) of formatted numbers, the best decision first."""
-    columns = ["decision", "candidate", "metric", "verdict", "difference", "interval", "adjusted p"]
-    columns += ["wins/ties/losses", "family"]
+    numbers = ("difference", "interval", "adjusted p", "wins/ties/losses")
     decisions = {each.name: f"{each.choice.mark} {each.choice.words}" for each in make_answer(outcome).candidates}
     order = list(decisions)
     data = [
@@ -216,12 +215,9 @@ def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
             row.candidate,
             row.metric,
             f"{words.comparison_mark(row)} {words.format_verdict(row)}",
-            signed(row.difference),
-            words.format_interval(row),
-            format_probability(row.p_adjusted),
-            words.format_wins_ties_losses(row),
+            *words.comparison_cells(row, numbers),
             row.family,
         ]
         for row in sorted(outcome.main, key=lambda row: order.index(row.candidate))
     ]
-    return {"columns": columns, "data": data}
+    return {"columns": ["decision", "candidate", "metric", "verdict", *numbers, "family"], "data": data}

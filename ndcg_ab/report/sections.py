@@ -11,7 +11,7 @@ from ndcg_ab.report import words
 from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, shorten_middle, table_title
 from ndcg_ab.results.change_records import JudgeNoise, Judges, QueryDifference, RankingChanges, TopDocument
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, format_cost, requests_text
-from ndcg_ab.results.numbers import format_fraction, format_percent, format_plain, format_probability, signed
+from ndcg_ab.results.numbers import format_fraction, format_percent, format_plain, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GATE, INTENDED, OTHERS, queries_text
 from ndcg_core.measures.metric import Metric
@@ -330,17 +330,13 @@ def print_judges(console: Console, outcome: Outcome) -> None:
     ]
     title = Text("two judges on the documents of both")
     Grid(["judge", "and"], ["documents", "same grade", "kappa"], pairs).print(console, title)
+    columns = ("queries", "difference", "interval", "adjusted p")
     verdicts = [
-        Row(
-            [row.candidate, row.metric, judge_name(judge)],
-            [str(row.queries), signed(row.difference), words.format_interval(row), format_probability(row.p_adjusted)],
-            Text(row.verdict),
-        )
+        Row([row.candidate, row.metric, judge_name(judge)], words.comparison_cells(row, columns), Text(row.verdict))
         for found in group_by_comparison(judges).values()
         for judge, row in found.items()
     ]
-    head = ["queries", "difference", "interval", "adjusted p"]
-    Grid(["system", "metric", "judge"], head, verdicts).print(console, Text("under each judge alone"))
+    Grid(["system", "metric", "judge"], columns, verdicts).print(console, Text("under each judge alone"))
     for noise in judges.noise:
         print_dimmed(console, format_noise(noise))
     console.print()

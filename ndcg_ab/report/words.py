@@ -1,10 +1,10 @@
 """Format marks, intervals and verdicts as text for the terminal, the page and MLflow."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping, measured_state
-from ndcg_ab.results.numbers import format_percent, format_probability, format_range, signed
+from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, format_range, signed
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY, fully_judged_text, has_clear_lead, queries_text
 from ndcg_core.measures.metric import Metric
@@ -89,6 +89,29 @@ def format_interval(comparison: Comparison) -> str:
 
 def format_wins_ties_losses(comparison: Comparison) -> str:
     return f"{comparison.wins}/{comparison.ties}/{comparison.losses}"
+
+
+CELLS: dict[str, Callable[[Comparison], str]] = {  # column of a table of comparisons -> what makes its text
+    "queries": lambda row: str(row.queries),
+    "moved": lambda row: str(row.differing),
+    "baseline": lambda row: format_plain(row.baseline_mean),
+    "difference": lambda row: signed(row.difference),
+    "interval": format_interval,
+    "p": lambda row: format_probability(row.p_value),
+    "adjusted p": lambda row: format_probability(row.p_adjusted),
+    "wins/ties/losses": format_wins_ties_losses,
+}
+
+
+def comparison_cells(comparison: Comparison, columns: Sequence[str]) -> list[str]:
+    """Return the texts of a comparison in some columns of `CELLS`."""
+    return [CELLS[column](comparison) for column in columns]
+
+
+def comparison_heads(outcome: Outcome, columns: Sequence[str]) -> list[str]:
+    """Return the heads of some columns of `CELLS`: their names, with the level of intervals."""
+    level = format_confidence_level(outcome.alpha)
+    return [f"{level} interval" if column == "interval" else column for column in columns]
 
 
 def judged_label(metric: Metric) -> str:

@@ -19,6 +19,8 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 LONGEST = 1000  # characters of a finding, and of each of its examples
 
 SHOWN_PAIRS = 20  # pairs of systems in the terminal; the JSON has all
+TESTED = ("difference", "interval", "p", "adjusted p", "wins/ties/losses")
+ON_PART = ("baseline", "difference", "interval", "adjusted p", "wins/ties/losses")
 
 
 def system_cells(system: SystemSummary) -> list[str]:
@@ -30,29 +32,11 @@ def system_cells(system: SystemSummary) -> list[str]:
     ]
 
 
-def test_cells(comparison: Comparison | None) -> list[str]:
-    """Return five cells: difference, interval, p, adjusted p, and wins/ties/losses.
-
-    The cells are empty if `comparison` is None, as for the baseline.
-    """
-    if comparison is None:
-        return [""] * 5
-    return [
-        signed(comparison.difference),
-        words.format_interval(comparison),
-        format_probability(comparison.p_value),
-        format_probability(comparison.p_adjusted),
-        words.format_wins_ties_losses(comparison),
-    ]
-
-
-def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
-    """Return the text of a comparison's verdict in its colour; "baseline" if `comparison` is None.
+def verdict_cell(comparison: Comparison, shared: str = "") -> Text:
+    """Return the text of a comparison's verdict in its colour.
 
     shared: a text to add, such as the number of queries that both systems answered; empty for none.
     """
-    if comparison is None:
-        return Text("baseline")
     colour = STYLES[comparison.conclusion.traits.tone]
     return Text(words.format_verdict(comparison) + (f"; {shared}" if shared else ""), style=colour)
 
@@ -89,15 +73,14 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     title = table_title(
         metric.name, ", ".join([f" {words.metric_origin(metric)}", *words.describe_metric_role(outcome, metric.name)])
     )
-    p = ["one-sided p", "adjusted p"] if family == GUARDRAILS else ["p", "adjusted p"]
-    test_head = ["difference", f"{words.format_confidence_level(outcome.alpha)} interval", *p, "wins/ties/losses"]
+    heads = words.comparison_heads(outcome, TESTED)
+    test_head = ["one-sided p" if head == "p" and family == GUARDRAILS else head for head in heads]
     verdicts = {row.candidate: verdict_cell(row, words.format_shared_queries(outcome, row)) for _, row in pairs if row}
-    rows = [
-        Row(
-            [system.system_id], system_cells(system) + test_cells(row), verdicts.get(system.system_id, Text("baseline"))
-        )
-        for system, row in pairs
-    ]
+    tests = {row.candidate: words.comparison_cells(row, TESTED) for _, row in pairs if row}
+    rows = []
+    for system, _ in pairs:
+        cells = [*system_cells(system), *tests.get(system.system_id, [""] * len(TESTED))]
+        rows.append(Row([system.system_id], cells, verdicts.get(system.system_id, Text("baseline"))))
     grid = Grid(["system"], system_head + test_head, rows)
     layout = grid.layout(console.width)
     if rows and layout and len(layout.tables) == 1:
@@ -105,7 +88,7 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     elif rows:
         systems = [Row([system.system_id], system_cells(system)) for system, _ in pairs]
         Grid(["system"], system_head, systems).print(console, title)
-        tested = [Row([row.candidate], test_cells(row), verdicts[row.candidate]) for _, row in pairs if row]
+        tested = [Row([name], cells, verdicts[name]) for name, cells in tests.items()]
         Grid(["system"], test_head, tested).print(console, Text(f"against {outcome.baseline}"))
     if not any(system.queries for system, _ in pairs):
         message = f"no query can be scored with {metric.name}: nothing judged gains anything"
@@ -125,65 +108,54 @@ def print_ledger(console: Console, outcome: Outcome) -> None:
 
 def print_leave_one_system_out(console: Console, outcome: Outcome) -> None:
     """Print the primary comparisons, repeated without the judgments that one system alone contributed."""
+    columns = ("queries", "difference", "interval")
     rows = [
         Row(
             [row.metric, row.candidate, each.system],
-            [str(each.hidden), str(row.queries), signed(row.difference), words.format_interval(row)],
+            [str(each.hidden), *words.comparison_cells(row, columns)],
             Text(row.conclusion.words, style=STYLES[row.conclusion.traits.tone]),
         )
         for each in outcome.left_out
         for row in each.comparisons
     ]
-    head = ["judgments", "queries", "difference", f"{words.format_confidence_level(outcome.alpha)} interval"]
+    head = ["judgments", *words.comparison_heads(outcome, columns)]
     title = table_title("left out", "what a system alone contributed to the judgments")
     Grid(["metric", "system", "without those of"], head, rows).print(console, title)
 
 
-def comparison_heads(outcome: Outcome) -> list[str]:
-    level = words.format_confidence_level(outcome.alpha)
-    return ["queries", "baseline", "difference", f"{level} interval", "adjusted p", "wins/ties/losses"]
-
-
-def comparison_cells(row: Comparison) -> list[str]:
-    """Return the cells of a comparison: queries, baseline, difference, interval, adjusted p, and wins/ties/losses."""
-    numbers = [str(row.queries), format_plain(row.baseline_mean), signed(row.difference), words.format_interval(row)]
-    return [*numbers, format_probability(row.p_adjusted), words.format_wins_ties_losses(row)]
-
-
 def print_intended(console: Console, outcome: Outcome) -> None:
     """Print a row for each candidate, primary metric and part of the queries (intended by the change, others)."""
+    columns = ("queries", "moved", *ON_PART)
     rows = []
     for row in outcome.intended:
-        queries, *numbers = comparison_cells(row)
         names = [row.metric, row.candidate, row.slice or ""]
-        rows.append(Row(names, [queries, str(row.differing), *numbers], Text(words.format_verdict(row))))
-    queries, *head = comparison_heads(outcome)
+        rows.append(Row(names, words.comparison_cells(row, columns), Text(words.format_verdict(row))))
     title = table_title("the queries it was meant for", "(decides nothing)")
-    Grid(["metric", "system", "queries"], [queries, "moved", *head], rows).print(console, title)
+    Grid(["metric", "system", "queries"], words.comparison_heads(outcome, columns), rows).print(console, title)
 
 
 def print_slices(console: Console, outcome: Outcome) -> None:
     """Print the comparisons on slices, one table per attribute and metric."""
+    columns = ("queries", *ON_PART)
     for attribute, metric in dict.fromkeys((row.attribute, row.metric) for row in outcome.slices):
         rows = [
-            Row([row.slice or "", row.candidate], comparison_cells(row), verdict_cell(row))
+            Row([row.slice or "", row.candidate], words.comparison_cells(row, columns), verdict_cell(row))
             for row in outcome.slices
             if (row.attribute, row.metric) == (attribute, metric)
         ]
         title = table_title(metric, f"by {attribute or ''}, exploratory")
-        Grid(["slice", "system"], comparison_heads(outcome), rows).print(console, title)
+        Grid(["slice", "system"], words.comparison_heads(outcome, columns), rows).print(console, title)
 
 
 def print_pairs(console: Console, outcome: Outcome) -> None:
     """Print the comparisons of every two systems: the SHOWN_PAIRS with the smallest adjusted p, and how many others."""
     pairs = sorted(outcome.pairs, key=lambda row: (row.p_adjusted is None, row.p_adjusted or 0.0))
+    columns = ("difference", "adjusted p", "wins/ties/losses")
     rows = []
     for row in pairs[:SHOWN_PAIRS]:
-        cells = [signed(row.difference), format_probability(row.p_adjusted), words.format_wins_ties_losses(row)]
         verdict = verdict_cell(row, words.format_shared_queries(outcome, row))
-        rows.append(Row([row.metric, row.candidate, row.baseline], cells, verdict))
-    head = ["difference", "adjusted p", "wins/ties/losses"]
-    Grid(["metric", "of two systems", "against"], head, rows).print(console, table_title("all pairs", "exploratory"))
+        rows.append(Row([row.metric, row.candidate, row.baseline], words.comparison_cells(row, columns), verdict))
+    Grid(["metric", "of two systems", "against"], columns, rows).print(console, table_title("all pairs", "exploratory"))
     if (more := len(pairs) - SHOWN_PAIRS) > 0:
         print_dimmed(console, f"… and {more} more pair{'s' * (more > 1)}, with larger p: --json has them")
 

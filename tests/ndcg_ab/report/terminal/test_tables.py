@@ -76,7 +76,7 @@ def numbers_of(outcome: Outcome) -> Iterator[str]:
     for system in outcome.systems:
         yield from tables.system_cells(system)
     for row in outcome.main:
-        yield from tables.test_cells(row)
+        yield from wording.comparison_cells(row, tables.TESTED)
         found = row.descriptive
         assert found is not None
         yield from (
