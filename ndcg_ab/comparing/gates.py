@@ -20,6 +20,7 @@ BASELINE = "baseline"
 MUCH_LESS = 0.2  # share of the queries that the baseline alone may leave unanswered
 MUCH_AS_BEFORE = 0.9  # least share of scored queries, relative to the previous evaluation
 NOBODY = "there is no candidate to compare"
+Failure = tuple[str, str]  # the system that fails a gate, or "" for no particular one, and the message
 
 
 def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | None = None) -> tuple[GateResult, ...]:
@@ -49,7 +50,7 @@ def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], si
     """
     before = {row.about: row for row in since.scored} if since else {}
     needed = f"at least {100 * least_share:g} % must be"
-    failed: list[tuple[str, str]] = []
+    failed: list[Failure] = []
     for row in (each for each in scored_rows(outcome.ledger) if each.about in primary):
         limit, words = least_share * row.read, needed
         if last := before.get(row.about):
@@ -63,9 +64,8 @@ def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], si
         for name, count in shortfalls.items():
             previous = f"{row.about}: {scored_queries_text(replace(row, used=count))}, {words}"
             failed.append((name, f"{name}: {previous}" if name else previous))
-    names, messages = [name for name, _ in failed], [message for _, message in failed]
-    result = make_result(SCORED_GATE, messages, f"of the judged queries {needed} scored", names)
-    return result if all(names) else replace(result, systems=(), reasons=())
+    result = make_result(SCORED_GATE, failed, f"of the judged queries {needed} scored")
+    return result if result.systems else replace(result, reasons=())
 
 
 def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
@@ -105,9 +105,8 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
             passed = "no candidate regressed on a primary metric"
             if small:
                 passed = f"no regression that the gate forbids; {'; '.join(map(failure_text, small))}"
-            yield make_result(
-                decisions.NO_REGRESSION, list(map(failure_text, worse)), passed, [row.candidate for row in worse]
-            )
+            failures = [(row.candidate, failure_text(row)) for row in worse]
+            yield make_result(decisions.NO_REGRESSION, failures, passed)
     costs = outcome.costs.guarded if outcome.costs else []
     if gate.guardrails and (costs or any(row.family == GUARDRAILS for row in outcome.comparisons)):
         yield margin_gate(decisions.GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof, costs)
@@ -118,26 +117,24 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         yield judged_gate(gate.judged, [row for row in outcome.systems if row.metric in primary])
     if gate.slice_regression is not None:
         limit = gate.slice_regression
-        worse = [
-            row
+        failures = [
+            (row.candidate, f"{row.attribute} {row.slice}: {failure_text(row)}")
             for row in outcome.comparisons
             if row.family == SLICE_GATE
             and row.conclusion is Verdict.REGRESSED
             and row.difference is not None
             and row.difference < -limit
         ]
-        messages = [f"{row.attribute} {row.slice}: {failure_text(row)}" for row in worse]
-        passed = f"no slice regressed by more than {limit:g}"
         if outcome.comparisons and not any(row.queries for row in outcome.comparisons if row.attribute is not None):
-            messages = ["there is no slice to compare"]
-        yield make_result(decisions.SLICE_REGRESSION, messages, passed, [row.candidate for row in worse])
+            failures = [("", "there is no slice to compare")]
+        yield make_result(decisions.SLICE_REGRESSION, failures, f"no slice regressed by more than {limit:g}")
     if gate.unanswered is not None:
         counts = [(row.system_id, row.unanswered or 0) for row in outcome.systems]
         unanswered = {name: count for name, count in counts if count > gate.unanswered}
         most = f"at most {gate.unanswered} may be"
-        texts = [f"{name} left {queries_text(count)} unanswered, {most}" for name, count in unanswered.items()]
+        failures = [(name, f"{name} left {queries_text(unanswered[name])} unanswered, {most}") for name in unanswered]
         passed = f"no system leaves more than {gate.unanswered} queries unanswered"
-        yield make_result(decisions.UNANSWERED, texts, passed, list(unanswered))
+        yield make_result(decisions.UNANSWERED, failures, passed)
 
 
 def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
@@ -152,14 +149,11 @@ def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
             rows.setdefault(row.system_id, row)
     if all(row.judged is None for row in summaries):
         return GateResult(decisions.JUDGED, False, "no system has a result whose judgment is looked at")
-    needed = f"{100 * limit:g} % must be"
-    messages = []
+    failures = []
     for name, row in rows.items():
         share = format_percent_below(row.judged or 0.0, limit)
-        messages.append(f"{name}: {share} judged on {row.metric}, {needed}")
-    return make_result(
-        decisions.JUDGED, messages, f"at least {100 * limit:g} % of every system's results are judged", list(rows)
-    )
+        failures.append((name, f"{name}: {share} judged on {row.metric}, {100 * limit:g} % must be"))
+    return make_result(decisions.JUDGED, failures, f"at least {100 * limit:g} % of every system's results are judged")
 
 
 def margin_gate(
@@ -173,13 +167,11 @@ def margin_gate(
     which are checked by these rules, too.
     """
     rows = [row for row in outcome.comparisons if row.family == family]
-    failed = [row for row in rows if breaks_margin(row, proof)]
-    costly = [row for row in costs if breaks_cost_margin(row, proof)]
-    failures = [*map(failure_text, failed), *(f"{row.candidate}: {row.sentence}" for row in costly)]
     if not rows and not costs:
         return GateResult(name, False, NOBODY)
-    passed = "; ".join([*([passed_text(rows)] if rows else []), *passed_costs(costs)])
-    return make_result(name, failures, passed, [*(row.candidate for row in failed), *(row.candidate for row in costly)])
+    failures = [(row.candidate, failure_text(row)) for row in rows if breaks_margin(row, proof)]
+    failures += [(row.candidate, f"{row.candidate}: {row.sentence}") for row in costs if breaks_cost_margin(row, proof)]
+    return make_result(name, failures, "; ".join([*passed_texts(rows), *passed_costs(costs)]))
 
 
 def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
@@ -193,15 +185,12 @@ def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
     return proof and row.conclusion is Verdict.MAY_BE_WORSE
 
 
-def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
-    """Return the message about the cost guardrails of a gate that passed, as a list with one item.
-
-    The list is empty if there are no cost guardrails.
-    """
-    unproven = sum(row.conclusion is Verdict.MAY_BE_WORSE for row in rows)
-    if unproven:
-        return [f"{unproven} of {len(rows)} cost guardrails not shown to hold (gate.proof would fail)"]
-    return [f"{len(rows)} cost guardrail{'s' * (len(rows) > 1)} shown to hold"] if rows else []
+def passed_costs(rows: Sequence[CostDifference]) -> Iterator[str]:
+    """Yield the message about the cost guardrails of a gate that passed; nothing without cost guardrails."""
+    if unproven := sum(row.conclusion is Verdict.MAY_BE_WORSE for row in rows):
+        yield f"{unproven} of {len(rows)} cost guardrails not shown to hold (gate.proof would fail)"
+    elif rows:
+        yield f"{len(rows)} cost guardrail{'s' * (len(rows) > 1)} shown to hold"
 
 
 def breaks_margin(row: Comparison, proof: bool) -> bool:
@@ -215,18 +204,18 @@ def breaks_margin(row: Comparison, proof: bool) -> bool:
     return row.conclusion.fails_margin and (proof or row.difference < -(row.smallest_effect or 0.0))
 
 
-def passed_text(rows: Sequence[Comparison]) -> str:
-    """Return the message about the comparisons of a gate that passed."""
+def passed_texts(rows: Sequence[Comparison]) -> Iterator[str]:
+    """Yield the message about the comparisons of a gate that passed; nothing without comparisons."""
     alike = [row for row in rows if row.conclusion is Verdict.IDENTICAL]
-    unproven = [row for row in rows if row.conclusion.fails_margin]
-    if unproven:
-        which = "the one comparison" if len(rows) == 1 else f"{len(unproven)} of {len(rows)} comparisons"
-        verb = "is" if len(unproven) == 1 else "are"
-        return f"no harm is shown; {which} {verb} not shown to be within the margin (gate.proof would fail)"
-    if len(rows) == 1:
-        return f"the one comparison is {alike[0].verdict if alike else 'shown to be not worse than its margin'}"
-    identical = f", or identical ({len(alike)})" if alike else ""
-    return f"all {len(rows)} comparisons are shown to be not worse than their margins{identical}"
+    if unproven := sum(row.conclusion.fails_margin for row in rows):
+        which = "the one comparison" if len(rows) == 1 else f"{unproven} of {len(rows)} comparisons"
+        verb = "is" if unproven == 1 else "are"
+        yield f"no harm is shown; {which} {verb} not shown to be within the margin (gate.proof would fail)"
+    elif len(rows) == 1:
+        yield f"the one comparison is {alike[0].verdict if alike else 'shown to be not worse than its margin'}"
+    elif rows:
+        identical = f", or identical ({len(alike)})" if alike else ""
+        yield f"all {len(rows)} comparisons are shown to be not worse than their margins{identical}"
 
 
 def failure_text(row: Comparison) -> str:
@@ -234,11 +223,10 @@ def failure_text(row: Comparison) -> str:
     return f"{row.candidate} against {row.baseline}, {row.metric}: {row.verdict}{difference}"
 
 
-def make_result(name: str, failures: Sequence[str], passed: str, systems: Sequence[str]) -> GateResult:
+def make_result(name: str, failures: Sequence[Failure], passed: str) -> GateResult:
     """Make the result of a gate, which passes if there are no failures.
 
-    failures: the message of each failure. passed: the message if there is none. systems: the system that each failure
-    concerns; empty if the failures are about no system, such as the failure that there is no slice.
+    passed: the message if there is none. The result names no systems if a failure concerns no particular one.
     """
-    message = "; ".join(failures) if failures else passed
-    return GateResult(name, not failures, message, tuple(systems), tuple(failures))
+    systems, reasons = tuple(zip(*failures, strict=True)) or ((), ())
+    return GateResult(name, not failures, "; ".join(reasons) or passed, systems if all(systems) else (), reasons)
