@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from ndcg_ab.checks.findings import MOST
 from ndcg_ab.comparing.families import PairedValues, candidate_names, compare_columns, make_column, metric_columns
@@ -49,8 +48,8 @@ def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[RankingChanges
         return ()
     engine.build("top_document", default_depth=DEFAULT_DEPTH, deepest=DEEPEST)
     engine.build("query_change", persistence=PERSISTENCE)
-    columns = ("candidate", "query_id", "difference", "baseline_results", "candidate_results", "shared", "at_same_rank")
-    rows = engine.read("query_change", (*columns, "rbo"), order="query_id")
+    columns = ("candidate", "query_id", "difference", "is_changed", "overlap", "rbo")
+    rows = engine.read("query_change", columns, order="query_id")
     moved = moved_documents(engine)
     names = candidate_names(evaluation)
     verify_overlaps(engine, rows, len(names) + 1)
@@ -75,10 +74,9 @@ def make_changes(
     ranks that are compared.
     """
     evaluation, depth = about
-    is_changed = longer_lengths(rows) != rows["at_same_rank"].to_numpy()
-    overlaps = overlaps_of(rows)
+    is_changed = rows["is_changed"].to_numpy()
     differs = np.abs(rows["difference"].to_numpy()) > TIE_TOLERANCE
-    rbo = rows["rbo"].to_pylist()
+    overlaps, rbo = rows["overlap"].to_pylist(), rows["rbo"].to_pylist()
     return RankingChanges(
         candidate=candidate,
         baseline=evaluation.baseline_name,
@@ -100,20 +98,6 @@ def make_changes(
         grades=tuple(moved),
         largest=largest,
     )
-
-
-def longer_lengths(rows: pa.Table) -> NDArray[np.int64]:
-    """Return, per query, the length of the longer of the two rankings."""
-    sides = (rows[name].to_numpy().astype(np.int64) for name in ("baseline_results", "candidate_results"))
-    longest: NDArray[np.int64] = np.maximum(*sides)
-    return longest
-
-
-def overlaps_of(rows: pa.Table) -> list[float]:
-    """Return, per query, the common documents divided by the length of the longer ranking; 1 if both are empty."""
-    longest = longer_lengths(rows)
-    overlaps: list[float] = np.where(longest > 0, rows["shared"].to_numpy() / np.maximum(longest, 1), 1.0).tolist()
-    return overlaps
 
 
 def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
@@ -157,12 +141,12 @@ def make_changed_queries(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict
             QueryDifference(
                 query_id=row["query_id"],
                 difference=row["difference"],
-                overlap=overlap_of_both,
+                overlap=row["overlap"],
                 rbo=row["rbo"],
                 baseline=shown_documents(name, row["query_id"], True),
                 candidate=shown_documents(name, row["query_id"], False),
             )
-            for row, overlap_of_both in zip(rows.to_pylist(), overlaps_of(rows), strict=True)
+            for row in rows.to_pylist()
         )
         for name, rows in chosen.items()
     }
@@ -195,13 +179,9 @@ def verify_overlaps(engine: Engine, rows: pa.Table, systems: int) -> None:
     for row in rows.filter(pc.is_in(rows["query_id"], value_set=pa.array(sample, pa.string()))).to_pylist():
         sides = (documents[row["candidate"], row["query_id"], is_baseline] for is_baseline in (True, False))
         before, after = ([document.doc_id for document in side] for side in sides)
-        longest = max(row["baseline_results"], row["candidate_results"])
-        values = {
-            "overlap": (row["shared"] / longest if longest else 1.0, overlap(before, after)),
-            "rank-biased overlap": (row["rbo"], rank_biased_overlap(before, after)),
-        }
-        for name, (sql, core) in values.items():
-            refuse_disagreement(f"query {row['query_id']!r}, system {row['candidate']}, {name}", sql, core)
+        about = f"query {row['query_id']!r}, system {row['candidate']}"
+        refuse_disagreement(f"{about}, overlap", row["overlap"], overlap(before, after))
+        refuse_disagreement(f"{about}, rank-biased overlap", row["rbo"], rank_biased_overlap(before, after))
 
 
 def intended_ids(engine: Engine) -> list[str]:

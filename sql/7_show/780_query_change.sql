@@ -2,9 +2,8 @@
 -- grain:  one row per (candidate, query_id)
 -- reads:  metric, paired_difference, possible_rank, top_document
 -- params: persistence
--- difference: candidate - baseline on the first metric. baseline_results, candidate_results: lengths of the two lists
--- of top ranks. shared: number of documents in both lists. at_same_rank: number of shared documents at the same rank in
--- both. rbo: rank-biased overlap, extrapolated (Webber, Moffat and Zobel 2010, equation 32); 1 if both lists are empty,
+-- difference: candidate - baseline on the first metric. is_changed: true if the two lists of top ranks differ. overlap:
+-- number of documents in both lists / length of the longer list; 1 if both lists are empty. rbo: rank-biased overlap, extrapolated (Webber, Moffat and Zobel 2010, equation 32); 1 if both lists are empty,
 -- 0 if one is.
 -- Inside: with l documents in the longer and s in the shorter list, X_d the number of shared documents down to d, rbo
 -- is (1 - p)/p (sum of X_d/d p^d, and beyond s of X_s (d - s)/(s d) p^d) + ((X_l - X_s)/l + X_s/s) p^l; p is
@@ -32,8 +31,6 @@ counted as (
     select
         candidate,
         query_id,
-        count(baseline_rank) as baseline_results,
-        count(candidate_rank) as candidate_results,
         count(baseline_rank + candidate_rank) as shared,
         count(case when baseline_rank = candidate_rank then 1 end) as at_same_rank,
         greatest(count(baseline_rank), count(candidate_rank)) as longer,
@@ -93,10 +90,8 @@ select
     compared.candidate,
     compared.query_id,
     compared.difference,
-    coalesce(counted.baseline_results, 0) as baseline_results,
-    coalesce(counted.candidate_results, 0) as candidate_results,
-    coalesce(counted.shared, 0) as shared,
-    coalesce(counted.at_same_rank, 0) as at_same_rank,
+    coalesce(counted.longer > counted.at_same_rank, false) as is_changed,
+    coalesce(counted.shared / cast(counted.longer as double), 1.0) as overlap,
     case
         when counted.longer is null then 1.0
         when agreed.agreement is null then 0.0
