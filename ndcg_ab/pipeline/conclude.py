@@ -60,11 +60,9 @@ def make_outcome(engine: Engine, context: Context) -> Outcome:
     sampling = read_sampling(engine, evaluation)
     systems = list(read_summaries(engine, sampling.weights))
     ledger = (*context.ledger, *scored_ledger_rows(engine))
-    unknown = check_intended(engine, evaluation)
+    all_findings = [*context.findings, *check_configuration(engine, evaluation)]
     compared, if_all_decided = compare_systems(engine, evaluation, sampling, systems)
     changes = find_changes(engine, evaluation)
-    all_findings = [*context.findings, *check_configuration(engine, evaluation), *unknown]
-    all_findings += check_clusters(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
@@ -158,11 +156,13 @@ def read_query_scores(engine: Engine) -> pa.Table:
 
 
 def check_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return findings on margins and smallest effects that seem too large, and on the file of queries.
+    """Return findings on margins and smallest effects that seem too large, on queries, and on clusters.
 
-    Raises InputError if a margin, smallest effect or threshold is not smaller than the range of its metric.
+    Raises InputError if a margin, smallest effect or threshold is not smaller than the range of its metric, or if no
+    query that the change is meant for is judged.
     """
-    return [*check_configured_differences(engine, evaluation), *check_query_ids(engine, evaluation)]
+    checks = (check_configured_differences, check_query_ids, check_intended, check_clusters)
+    return [finding for check in checks for finding in check(engine, evaluation)]
 
 
 def queries_on_page(engine: Engine) -> list[str]:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 
 from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.checks.findings import apply_severities, refuse_errors
-from ndcg_ab.checks.plausibility_checks import check_clusters
-from ndcg_ab.comparing.changes import check_intended
 from ndcg_ab.comparing.gates import check_gates
 from ndcg_ab.comparing.sampling import add_drawn_findings, read_drawn_queries
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -196,7 +194,6 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     if not evaluation.scores:
         refuse_missing_gains(engine, own_metrics(evaluation.metric_list))
     findings = [*findings, *check_configuration(engine, evaluation)]
-    findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
     findings = add_drawn_findings(findings, engine, evaluation, read_drawn_queries(engine, evaluation))
     refuse_errors(findings, evaluation)
     findings = apply_severities(findings, evaluation)

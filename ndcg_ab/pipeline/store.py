@@ -84,6 +84,7 @@ class Store(ABC):
 
     def __init__(self, evaluation: Evaluation) -> None:
         self.evaluation = evaluation
+        self._entries: dict[str, StoreEntry] = {}
         self._judgments: Pulled | None = None
 
     # ---- the tables of the evaluation
@@ -111,9 +112,9 @@ class Store(ABC):
         force: True to read the input in any case.
         """
 
-    @abstractmethod
     def has(self, key: str) -> bool:
         """Return whether the input with this key has been read."""
+        return key in self._entries
 
     @abstractmethod
     def get(self, key: str) -> Pulled | None:
@@ -220,7 +221,6 @@ class MemoryStore(Store):
         self._engine = engine
         self._complete = complete
         self._pulled: dict[str, Pulled] = {}
-        self._entries: dict[str, StoreEntry] = {}
         self._needed: NeededResults | None = None
 
     @property
@@ -236,9 +236,6 @@ class MemoryStore(Store):
         self._pulled[entry.key] = read()
         self._entries[entry.key] = entry
         return None
-
-    def has(self, key: str) -> bool:
-        return key in self._pulled
 
     def get(self, key: str) -> Pulled | None:
         return self._pulled.get(key)

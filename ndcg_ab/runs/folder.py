@@ -53,7 +53,6 @@ class RunFolder(Store):
         self.folder = folder
         self.pulled = folder / PULLED
         self.pulled.mkdir()
-        self._entries: dict[str, StoreEntry] = {}
         self._inputs: dict[str, dict[str, Any]] = {}
         self._open = contextlib.ExitStack()
         self._engine: Engine | None = None
@@ -154,9 +153,6 @@ class RunFolder(Store):
             raise
         except (InputError, OSError):
             return None
-
-    def has(self, key: str) -> bool:
-        return key in self._entries
 
     def get(self, key: str) -> Pulled | None:
         if key not in self._entries:
