@@ -6,7 +6,6 @@ The parts are: the comparison, the answer, its certainty, doubts, and next steps
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import assert_never
 
 from ndcg_ab.report import words
 from ndcg_ab.report.answer import Candidate, make_answer
@@ -110,29 +109,23 @@ def gate_margins(outcome: Outcome, candidate: str) -> list[Comparison]:
     return [row for row in outcome.comparisons if row.family == GATE and row.candidate == candidate]
 
 
+EXPLAINED = {
+    Verdict.IMPROVED: "{row.candidate} ranks better than {row.baseline}{size}",
+    Verdict.REGRESSED: "{row.candidate} ranks worse than {row.baseline}{size}",
+    Verdict.EQUIVALENT: "{row.candidate} ranks as well as {row.baseline}, to within {row.smallest_effect:g} either way",
+    Verdict.UNDECIDED: "the data do not show which of the two ranks better",
+    Verdict.IDENTICAL: "both give the same value on every query",
+    Verdict.NOT_TESTABLE: "the data cannot decide: {row.verdict}",
+    Verdict.NOT_WORSE: "it did not get worse by {row.smallest_effect:g} or more ({difference})",
+    Verdict.MAY_BE_WORSE: "a loss of {row.smallest_effect:g} is not ruled out ({difference})",
+    Verdict.WORSE: "it got worse ({difference}), and a loss of {row.smallest_effect:g} is not ruled out",
+}
+
+
 def explain_verdict(row: Comparison) -> str:
     """Return the verdict of a comparison in plain words, without means."""
-    match row.conclusion:
-        case Verdict.IMPROVED:
-            return f"{row.candidate} ranks better than {row.baseline}{explain_effect_size(row)}"
-        case Verdict.REGRESSED:
-            return f"{row.candidate} ranks worse than {row.baseline}{explain_effect_size(row)}"
-        case Verdict.EQUIVALENT:
-            return f"{row.candidate} ranks as well as {row.baseline}, to within {row.smallest_effect:g} either way"
-        case Verdict.UNDECIDED:
-            return "the data do not show which of the two ranks better"
-        case Verdict.IDENTICAL:
-            return "both give the same value on every query"
-        case Verdict.NOT_TESTABLE:
-            return f"the data cannot decide: {row.verdict}"
-        case Verdict.NOT_WORSE:
-            return f"it did not get worse by {row.smallest_effect:g} or more ({signed(row.difference)})"
-        case Verdict.MAY_BE_WORSE:
-            return f"a loss of {row.smallest_effect:g} is not ruled out ({signed(row.difference)})"
-        case Verdict.WORSE:
-            return f"it got worse ({signed(row.difference)}), and a loss of {row.smallest_effect:g} is not ruled out"
-        case _:
-            assert_never(row.conclusion)
+    difference, size = signed(row.difference), explain_effect_size(row)
+    return EXPLAINED[row.conclusion].format(row=row, difference=difference, size=size)
 
 
 def explain_effect_size(row: Comparison) -> str:

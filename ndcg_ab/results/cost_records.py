@@ -8,6 +8,11 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 
 AT_LEAST, AT_MOST = "at_least", "at_most"
 SIGNS = {None: "", AT_LEAST: "≥", AT_MOST: "≤"}
+VERDICTS = {
+    Verdict.WORSE: "higher by more than {:g}",
+    Verdict.MAY_BE_WORSE: "higher by more than {:g} not ruled out",
+    Verdict.NOT_WORSE: "not higher by more than {:g}",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,15 +148,7 @@ class CostDifference:
     @property
     def verdict(self) -> str:
         """The verdict on a guardrail in words: ``not higher by more than 20``; empty without a guardrail."""
-        match self.conclusion:
-            case Verdict.WORSE:
-                return f"higher by more than {self.margin:g}"
-            case Verdict.MAY_BE_WORSE:
-                return f"higher by more than {self.margin:g} not ruled out"
-            case Verdict.NOT_WORSE:
-                return f"not higher by more than {self.margin:g}"
-            case _:
-                return ""
+        return VERDICTS[self.conclusion].format(self.margin) if self.conclusion else ""
 
     @property
     def has_unknown_upper_bound(self) -> bool:

@@ -8,7 +8,7 @@ that was not computed decides nothing.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.ledger import SCORED_GATE
@@ -57,27 +57,7 @@ class Choice(StrEnum):
     @property
     def traits(self) -> "Traits":
         """The presentation of the decision in all reports."""
-        match self:
-            case Choice.SHIP:
-                return Traits(1, "✓", Tone.GOOD, "Ship it.")
-            case Choice.SHIP_IF_CHEAP:
-                return Traits(2, "✓", Tone.GOOD, "Ship it if it costs little.")
-            case Choice.DO_NOT_SHIP:
-                return Traits(6, "✗", Tone.BAD, "Do not ship it.")
-            case Choice.JUDGE_MORE:
-                advice = "Keep the baseline for now: these queries do not settle it."
-                return Traits(4, "?", Tone.OPEN, advice, "judge more queries")
-            case Choice.MEASURE_MORE:
-                advice = "Keep the baseline for now: measure the costs of more queries."
-                return Traits(4, "?", Tone.OPEN, advice, "measure more queries")
-            case Choice.JUDGE_RESULTS:
-                advice = "Judge the unjudged top results: they could change the result (ndcg-ab judge-next)."
-                return Traits(3, "?", Tone.OPEN, advice, "judge more results")
-            case Choice.NOTHING_CHANGED:
-                advice = "Nothing that matters. If something should have changed: are these the right files?"
-                return Traits(5, "=", Tone.DIM, advice)
-            case _:
-                assert_never(self)
+        return TRAITS[self]
 
     @property
     def words(self) -> str:
@@ -102,6 +82,28 @@ class Traits(NamedTuple):
     tone: Tone
     advice: str
     words: str = ""
+
+
+WAIT = "Keep the baseline for now"
+TRAITS = {
+    Choice.SHIP: Traits(1, "✓", Tone.GOOD, "Ship it."),
+    Choice.SHIP_IF_CHEAP: Traits(2, "✓", Tone.GOOD, "Ship it if it costs little."),
+    Choice.DO_NOT_SHIP: Traits(6, "✗", Tone.BAD, "Do not ship it."),
+    Choice.JUDGE_MORE: Traits(4, "?", Tone.OPEN, f"{WAIT}: these queries do not settle it.", "judge more queries"),
+    Choice.MEASURE_MORE: Traits(
+        4, "?", Tone.OPEN, f"{WAIT}: measure the costs of more queries.", "measure more queries"
+    ),
+    Choice.JUDGE_RESULTS: Traits(
+        3,
+        "?",
+        Tone.OPEN,
+        "Judge the unjudged top results: they could change the result (ndcg-ab judge-next).",
+        "judge more results",
+    ),
+    Choice.NOTHING_CHANGED: Traits(
+        5, "=", Tone.DIM, "Nothing that matters. If something should have changed: are these the right files?"
+    ),
+}
 
 
 @dataclass(frozen=True)

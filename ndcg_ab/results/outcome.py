@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 from ndcg_ab.results.change_records import Judges, RankingChanges
 from ndcg_ab.results.codec import SCHEMA, decode, encode, field_types, json_text
@@ -35,17 +35,7 @@ class Severity(StrEnum):
     @property
     def traits(self) -> "SeverityTraits":
         """The presentation of the severity in all reports."""
-        match self:
-            case Severity.ERROR:
-                return SeverityTraits(0, "!", "red")
-            case Severity.WARNING:
-                return SeverityTraits(1, "!", "yellow")
-            case Severity.NOTE:
-                return SeverityTraits(2, "i", "dim")
-            case Severity.IGNORED:
-                return SeverityTraits(3, "i", "dim")
-            case _:
-                assert_never(self)
+        return SEVERITIES[self]
 
 
 class SeverityTraits(NamedTuple):
@@ -57,6 +47,14 @@ class SeverityTraits(NamedTuple):
     rank: int
     mark: str
     colour: str
+
+
+SEVERITIES = {
+    Severity.ERROR: SeverityTraits(0, "!", "red"),
+    Severity.WARNING: SeverityTraits(1, "!", "yellow"),
+    Severity.NOTE: SeverityTraits(2, "i", "dim"),
+    Severity.IGNORED: SeverityTraits(3, "i", "dim"),
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import string
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -26,7 +27,7 @@ WIDE = 120  # columns from which differences are shown beside the values, and de
 ROOM = 20  # columns that the last column needs; with less it is below the table
 MARGIN = 18  # columns of number and night before what stands below the table
 DECISION = 40  # columns of a decision, which may take several lines
-NightGroup = list[ReusedNight | FailedNight]  # nights on end without an evaluation, for one reason
+NightGroup = list[EvaluatedNight | ReusedNight | FailedNight]  # one evaluation, or nights on end without one
 LONG = 14  # columns of a system's name in the head of a wide table
 
 
@@ -114,50 +115,43 @@ def split_columns(heads: Sequence[str], rows: Sequence[list[Text]], width: int) 
     return [[0, 1, *(2 + at for at in table)] for table in tables], free
 
 
-def night_row(night: "EvaluatedNight | NightGroup", timeline: Timeline, *, wide: bool) -> list[Text]:
+def night_row(nights: "NightGroup", timeline: Timeline, *, wide: bool) -> list[Text]:
     """Return the cells of a row: number, time, a value per system, the decision if `wide`, and the events.
 
     For a group of nights without an evaluation, all cells are empty except the time and a text about the group.
     """
+    night = nights[0]
     if isinstance(night, EvaluatedNight):
         cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
         cells += [decision_cell(night)] if wide else []
         happened = describe_night(night, timeline)
         return [Text(str(night.ordinal)), Text(format_moment(night.began)[5:]), *cells, happened]
     empty = [Text() for _ in range(len(timeline.systems) + wide)]
-    return [Text(), Text(format_moment(night[0].began)[5:]), *empty, format_night_group(night)]
+    happened = format_night_group(night, len(nights), format_moment(nights[-1].began)[5:])
+    return [Text(), Text(format_moment(night.began)[5:]), *empty, happened]
 
 
-def group_nights(timeline: Timeline) -> list["EvaluatedNight | NightGroup"]:
-    """Return the evaluations in order of time, with groups of nights without an evaluation between them.
+def group_nights(timeline: Timeline) -> Iterator["NightGroup"]:
+    """Yield each evaluation, and the groups of nights without an evaluation, in order of time.
 
     A group has consecutive nights with equal reason: they reused one evaluation, or failed with one error.
     """
-    nights: list[EvaluatedNight | ReusedNight | FailedNight]
-    nights = [*timeline.evaluations, *timeline.reused, *timeline.failed]
-    groups: list[EvaluatedNight | NightGroup] = []
-    for night in sorted(nights, key=lambda night: night.began):
-        last = groups[-1] if groups else None
-        if isinstance(night, EvaluatedNight):
-            groups.append(night)
-        elif isinstance(last, list) and last[0][1:] == night[1:]:
-            last.append(night)
-        else:
-            groups.append([night])
-    return groups
+    nights: NightGroup = [*timeline.evaluations, *timeline.reused, *timeline.failed]
+    nights.sort(key=lambda night: night.began)
+    for _, group in groupby(nights, lambda night: night.key if isinstance(night, EvaluatedNight) else night[1:]):
+        yield list(group)
 
 
-def format_night_group(nights: "NightGroup") -> Text:
+def format_night_group(night: ReusedNight | FailedNight, count: int, last: str) -> Text:
     """Return a text about nights without an evaluation: ``3 nights same as 8, the last 11-11 02:00``.
 
     8 is the number of the evaluation that was reused. For failed nights: ``✗ could not run: …``.
+    night: the first night. count: number of nights. last: time of the last night.
     """
-    night, last = nights[0], format_moment(nights[-1].began)[5:]
-    many = len(nights) > 1
     if isinstance(night, ReusedNight):
         same_text = f"same as {night.ordinal}"
-        return Text(f"{len(nights)} nights {same_text}, the last {last}" if many else same_text, "dim")
-    head = f"✗ {len(nights)} nights could not run, the last {last}" if many else COULD_NOT_RUN
+        return Text(f"{count} nights {same_text}, the last {last}" if count > 1 else same_text, "dim")
+    head = f"✗ {count} nights could not run, the last {last}" if count > 1 else COULD_NOT_RUN
     sentence, arrow, remedy = night.reason_text.partition(" → ")
     return Text(f"{head}: {shorten(sentence, SHOWN)}{arrow}{remedy}", "red")
 

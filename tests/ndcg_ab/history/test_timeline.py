@@ -1,5 +1,6 @@
 """`ndcg-ab history`: the table, one query, the JSON, the picture; and docs/history.md, whose queries are run."""
 
+import dataclasses
 import html
 import json
 import re
@@ -89,7 +90,7 @@ def test_no_number_breaks_however_many_systems_there_are(count: int, width: int)
         "reasons": dict.fromkeys(others, "it regressed"),
     }
     one = EvaluatedNight(1, "k", "2026-11-20T02:00:00+00:00", names[0], None, values, changed=("judgments",), **shown)
-    lines = printed(Timeline("n", "ndcg@10", names, (one, one)), width)
+    lines = printed(Timeline("n", "ndcg@10", names, (one, dataclasses.replace(one, key="l"))), width)
     assert all(len(line.rstrip()) <= width for line in lines)
     assert any(line.startswith("? loss not ruled out") for line in lines)
     text = "\n".join(line for line in lines if " 11-20 02:00 " in line)
