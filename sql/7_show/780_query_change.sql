@@ -3,8 +3,8 @@
 -- reads:  metric, paired_difference, possible_rank, top_document
 -- params: persistence
 -- difference: candidate - baseline on the first metric. is_changed: true if the two lists of top ranks differ. overlap:
--- number of documents in both lists / length of the longer list; 1 if both lists are empty. rbo: rank-biased overlap, extrapolated (Webber, Moffat and Zobel 2010, equation 32); 1 if both lists are empty,
--- 0 if one is.
+-- number of documents in both lists / length of the longer list; 1 if both are empty. rbo: rank-biased overlap,
+-- extrapolated (Webber, Moffat and Zobel 2010, equation 32); 1 if both lists are empty, 0 if one is.
 -- Inside: with l documents in the longer and s in the shorter list, X_d the number of shared documents down to d, rbo
 -- is (1 - p)/p (sum of X_d/d p^d, and beyond s of X_s (d - s)/(s d) p^d) + ((X_l - X_s)/l + X_s/s) p^l; p is
 -- `persistence`. A document is shared from the larger of its ranks on, where it adds p^d/d for every d down to l, so
