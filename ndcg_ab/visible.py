@@ -5,6 +5,7 @@ An id such as ``a\x1b[2Jb`` clears the screen of a terminal that prints it, and 
 """
 
 import dataclasses
+import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
@@ -60,14 +61,7 @@ def visible_but_colours(text: str) -> str:
 
 def visible_json(text: str) -> str:
     """Return a JSON text with control characters escaped. The text still encodes the same values."""
-    return WRITTEN_OUT.sub(lambda match: "".join(map(json_escape, match[0])), text)
-
-
-def json_escape(character: str) -> str:
-    code = ord(character)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    return f"\\u{0xD800 + (code - 0x10000 >> 10):04x}\\u{0xDC00 + (code - 0x10000 & 0x3FF):04x}"
+    return WRITTEN_OUT.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def visible_record(record: Record) -> Record:

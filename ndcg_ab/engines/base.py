@@ -202,7 +202,7 @@ class Engine(ABC):
         pyarrow.Table
             The rows.
         """
-        return self._table(name, *self._selected(name, columns, **selection))
+        return self._run(*self._selected(name, columns, **selection))
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
         """Yield the rows of a table in any order, in pieces that are Arrow tables.
@@ -253,7 +253,7 @@ class Engine(ABC):
         list of tuple
             The rows.
         """
-        return self._rows(name, *self._selected(name, columns, **selection))
+        return self._rows(*self._selected(name, columns, **selection))
 
     def iter_rows(self, name: str, columns: Sequence[str] = (), **selection: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a table as tuples, one at a time, to save memory.
@@ -351,13 +351,9 @@ class Engine(ABC):
     def _drop(self, name: str) -> None:  # noqa: B027
         """Drop a table that was made; do nothing in an engine that keeps its tables until the end."""
 
-    def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        """Return the result of the select `text`, which reads only the table `name`."""
-        return self._run(text, parameters, file)
-
-    def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
-        """Return the result of the select `text`, which reads only the table `name`, as tuples."""
-        return list(as_tuples(self._table(name, text, parameters, file)))
+    def _rows(self, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
+        """Return the result of the select `text` as tuples."""
+        return list(as_tuples(self._run(text, parameters, file)))
 
     @abstractmethod
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:

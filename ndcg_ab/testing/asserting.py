@@ -356,9 +356,13 @@ class RankingBaseline:
         rows: (query_id, doc_id, rank), sorted by query id and rank.
 
         Each file is replaced completely or not at all. Nothing is written if the contents of both are unchanged. Raise
-        InputError if the ranks of a query are not 1, 2, 3 …, a document is repeated, or an id has control characters.
+        InputError if an id has control characters.
         """
-        check_rankings(path, rows, self.test)
+        for query_id, doc_id, _ in rows:
+            if CONTROL.search(query_id + doc_id):
+                raise InputError(
+                    f"{path}: document {doc_id!r}, query {query_id!r}: ids must not hold control characters"
+                )
         page = io.StringIO()
         csv.writer(page, delimiter="\t", lineterminator="\n").writerows([COLUMNS, *rows])
         text = page.getvalue().encode()
@@ -440,44 +444,23 @@ def first_results(system: System, depth: int | None, metric: Metric) -> list[Ran
 def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
     """Read a baseline file and return query_id -> doc_id -> score, where the score is minus the rank.
 
-    Raise InputError if the file is missing, too large or malformed, or does not match its digest file. `compare` gets
-    this mapping instead of the path, so that options for the columns of the candidate's file do not apply to the
-    baseline.
+    Raise InputError if the file is missing or too large, or does not match its digest file. `compare` gets this mapping
+    instead of the path, so that options for the columns of the candidate's file do not apply to the baseline.
     """
     passage = LimitCounter(BOUNDS["baseline"], str(path))
     passage.count(size=path.stat().st_size)
     refuse_unreadable_file(path)
-    table = read_file(path, RANKING, Reading("baseline", "delimited", delimiter="\t"))
-    passage.count(rows=table.num_rows)
-    rows = list(zip(*(table[name].to_pylist() for name in COLUMNS), strict=True))
-    check_rankings(path, rows, test)
     beside = digest_file_path(path)
     if not beside.is_file():
         raise damaged_baseline(path, f"nothing proves that it is whole, since {beside.name} is not there", test)
-    promised = beside.read_text("utf-8", "replace")
-    if promised.strip() != digest_text(path, path.read_bytes()).strip():
-        head = promised.split("\n")[0]
-        problem = f"was changed since it was written (has {len(rows)} rows, its digest is that of: {head!r})"
+    promised, found = beside.read_text("utf-8", "replace"), digest_text(path, path.read_bytes())
+    if promised.strip() != found.strip():
+        rows, head = (text.partition("\n")[0] for text in (found, promised))
+        problem = f"was changed since it was written (has {rows.removeprefix('# ')}, its digest is that of: {head!r})"
         raise damaged_baseline(path, problem, test)
+    table = read_file(path, RANKING, Reading("baseline", "delimited", delimiter="\t"))
+    passage.count(rows=table.num_rows)
     ranking: dict[str, dict[str, float]] = {}
-    for query_id, doc_id, rank in rows:
+    for query_id, doc_id, rank in zip(*(table[name].to_pylist() for name in COLUMNS), strict=True):
         ranking.setdefault(query_id, {})[doc_id] = -float(rank)
     return ranking
-
-
-def check_rankings(path: Path, rows: Sequence[RankedRow], test: str) -> None:
-    """Raise InputError unless the ranks of each query are 1, 2, 3 … in order and its documents distinct.
-
-    InputError is also raised if an id has control characters. path: the baseline's file, for the message. test: id of
-    the test, for the message.
-    """
-    queries: dict[str, set[str]] = {}
-    for query_id, doc_id, rank in rows:
-        documents = queries.setdefault(query_id, set())
-        if CONTROL.search(query_id + doc_id):
-            raise InputError(f"{path}: document {doc_id!r}, query {query_id!r}: ids must not hold control characters")
-        problem = "" if rank == len(documents) + 1 else f"has rank {rank}, and {len(documents) + 1} must be there"
-        problem = "comes twice" if doc_id in documents else problem
-        if problem:
-            raise damaged_baseline(path, f"document {doc_id!r} {problem} in the ranking of query {query_id!r}", test)
-        documents.add(doc_id)

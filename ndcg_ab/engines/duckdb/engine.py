@@ -6,7 +6,7 @@ import functools
 import json
 import os
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,6 @@ class DuckDBEngine(Engine):
         self.is_few = False  # whether `expect` said so
         self.put_in: set[str] = set()  # the names of tables that no SQL file made
         self.there: dict[str, str] = {}  # what was made under a name: a table or a view
-        self.answers: dict[str, dict[str, Any]] = {}  # of few rows, what was read of a table, until it is another
         self.config = duckdb_settings(self.memory, threads)
         try:
             if self.config.keys() & {"threads", "memory_limit"}:
@@ -106,8 +105,8 @@ class DuckDBEngine(Engine):
     def expect_rows(self, rows: int) -> None:
         """Announce how many rows of rankings and judgments will be added.
 
-        If there are few, the engine uses a database that several engines share. It then works with one thread, never
-        releases a table, and stores the rows of each view that several SQL files read.
+        If there are few, the engine uses a database that several engines share. It then works with one thread, and
+        never releases a table.
         """
         if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
             self.is_few = rows <= thresholds.FEW_ROWS
@@ -218,7 +217,6 @@ class DuckDBEngine(Engine):
         """Remove whatever has a name: an Arrow table, a view or a table."""
         for registered in (name, f"{name} as text"):
             self.connection.unregister(registered)
-        self.answers.pop(name, None)
         if kind := self.there.pop(name, None):
             self.connection.execute(f'drop {kind} if exists "{name}"')
 
@@ -232,7 +230,6 @@ class DuckDBEngine(Engine):
             self._drop(name)
         self._execute(f'create or replace {kind} "{name}" as {select}', parameters).fetchall()
         self.there[name] = kind.split()[-1]
-        self.answers.pop(name, None)
 
     def reserve_memory(self, size: int = 0) -> bool:
         """Set DuckDB's memory limit to the part of the configured limit that the rest of the process leaves free.
@@ -251,20 +248,7 @@ class DuckDBEngine(Engine):
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         self.reserve_memory()
         with name_file_in_errors(file, self.memory):
-            self._create(self._object_kind(file), file.name, file.text, parameters)
-
-    def _object_kind(self, file: SqlFile) -> str:
-        """Return the kind of object to create for a SQL file: table, view, temp table or temp view.
-
-        If few rows are expected, objects are temporary, since several engines share the database. A view that several
-        SQL files read is then made as a table.
-        """
-        if not self.is_few or file.kind == "table":
-            return f"temp {file.kind}" if self.is_few else file.kind
-        files = self.files.values()
-        used = {name for each in files for name in each.reads} | {each.name for each in files if each.kind == "query"}
-        readers = sum(file.name in each.reads and each.name in used for each in files)
-        return "temp table" if readers > 1 else "temp view"
+            self._create(f"temp {file.kind}" if self.is_few else file.kind, file.name, file.text, parameters)
 
     def _execute(self, text: str, parameters: Parameters | None) -> duckdb.DuckDBPyConnection:
         return self.connection.execute(self._text_or_statement(text), dict(parameters or {}) or None)
@@ -278,34 +262,13 @@ class DuckDBEngine(Engine):
             result = self.connection.sql(self._text_or_statement(text), params=dict(parameters) or None)
             return as_texts(result.to_arrow_table())
 
-    def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        return self._cached_answer(name, f"table {text} {parameters}", lambda: self._run(text, parameters, file))
-
-    def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
+    def _rows(self, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
         """Return the result of a select as tuples.
 
         Without an Arrow table in between, this takes half the time for few rows.
         """
-
-        def ask() -> list[tuple[Any, ...]]:
-            with name_file_in_errors(file, self.memory):
-                return self._execute(text, parameters).fetchall()
-
-        return list(self._cached_answer(name, f"rows {text} {parameters}", ask))
-
-    def _cached_answer(self, name: str, question: str, ask: Callable[[], Any]) -> Any:
-        """Return the result of `ask`, or the cached result of an earlier call with this table and question.
-
-        Results are cached only if few rows are expected and `name` is not a SQL file of kind ``query``. They are kept
-        until the table changes.
-        question: text that identifies the query and its parameters.
-        """
-        if not self.is_few or (name in self.files and self.files[name].kind == "query"):
-            return ask()
-        answers = self.answers.setdefault(name, {})
-        if question not in answers:
-            answers[question] = ask()
-        return answers[question]
+        with name_file_in_errors(file, self.memory):
+            return self._execute(text, parameters).fetchall()
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
         text, bound, file = self._selected(name, columns, where)

@@ -6,14 +6,13 @@ one store at the same time, would leave a file that MLflow cannot use.
 
 import contextlib
 import itertools
-import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from ndcg_ab.config.environment import store_file
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import resolve_path, wait_for_lock
+from ndcg_ab.files import replace_atomically, resolve_path, wait_for_lock
 
 PATIENCE = 120.0  # seconds that another process may take to make it
 ARTIFACTS = "mlruns"  # the folder of the files of runs, beside the store
@@ -45,17 +44,12 @@ def make_embedded_store(uri: str) -> None:
     if path is None or is_nonempty_file(path):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with lock_store(path):
-        if is_nonempty_file(path):
-            return
-        for remains in path.parent.glob(f".{path.name}.*.partial*"):
-            remains.unlink()
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        try:
-            make_empty_store(partial)
-            partial.rename(path)
-        finally:
-            partial.unlink(missing_ok=True)
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
+        if not wait_for_lock(lock, PATIENCE):
+            raise InputError(f"{path}: another process has been making it for {PATIENCE:.0f} s and more")
+        if not is_nonempty_file(path):
+            with replace_atomically(path) as partial:
+                make_empty_store(partial)
 
 
 def is_nonempty_file(path: Path) -> bool:
@@ -64,7 +58,7 @@ def is_nonempty_file(path: Path) -> bool:
 
 
 def make_empty_store(path: Path) -> None:
-    """Make an empty store in a new file, with the tables of the installed MLflow.
+    """Make an empty store in an empty file, with the tables of the installed MLflow.
 
     MLflow makes the tables in memory first, which spares a third of the time.
     """
@@ -80,18 +74,6 @@ def make_empty_store(path: Path) -> None:
         store = SqlAlchemyStore(f"sqlite:///{memory}&uri=true", artifacts)  # type: ignore[no-untyped-call]
         tables.backup(file)
         store.engine.dispose()
-
-
-@contextlib.contextmanager
-def lock_store(path: Path) -> Iterator[None]:
-    """Hold, during the block, the lock that lets only one process make the store.
-
-    path: the file of the store. Raise InputError if another process holds the lock for more than PATIENCE seconds.
-    """
-    with path.with_name(f".{path.name}.lock").open("w") as lock:
-        if not wait_for_lock(lock, PATIENCE):
-            raise InputError(f"{path}: another process has been making it for {PATIENCE:.0f} s and more")
-        yield
 
 
 def set_store_tags(

@@ -3,7 +3,6 @@
 The plugin is found by its entry point, as everywhere; an installation from before it needs ``make check`` once.
 """
 
-import re
 import shutil
 import subprocess
 import sys
@@ -227,21 +226,9 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
         cut,
         r"was changed since it was written \(has 30 rows, its digest is that of: '# 95 rows'\): write it",
     ),
-    "without its first query": (lambda text: text.replace("bread", "broad"), "was changed .*has 95 rows"),
-    "negative ranks": (lambda text: re.sub(r"\t(\d)\n", r"\t-\1\n", text), "rank"),
-    "ranks from 2": (lambda text: re.sub(r"\t(\d)\n", r"\t2\1\n", text), "has rank 21, and 1 must be there"),
-    "a gap": (lambda text: text.replace("\t3\n", "\t7\n", 1), "has rank 7, and 3 must be there"),
-    "a control character": (
-        lambda text: text.replace("bread-song", "bread-\x1bsong"),
-        "must not hold control characters",
-    ),
-    "a conflict of a merge": (lambda text: text + "<<<<<<< HEAD\n", "line 97: 1 field, the header names 3"),
-    "a document twice": (
-        lambda text: text + text.splitlines()[-1].replace("\t5", "\t6") + "\n",
-        "comes twice in the ranking of query '.*': write it",
-    ),
+    "another query": (lambda text: text.replace("bread", "broad"), "was changed .*has 95 rows"),
+    "a conflict of a merge": (lambda text: text + "<<<<<<< HEAD\n", "was changed .*has 96 rows"),
     "empty": (lambda text: "", "the file is empty"),
-    "no row": (lambda text: "query_id\tdoc_id\trank\n", "there is no ranking in the file|there is no result"),
 }
 
 
