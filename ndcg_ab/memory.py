@@ -57,16 +57,14 @@ class LimitReached(InputError):  # noqa: N818 - no error of the user's
 class Guard:
     """A thread that raises LimitReached in its creator's thread if the process exceeds its memory limit.
 
-    limit: the limit in bytes. limit_text: the limit as the user wrote it. other_bytes: bytes of other work in the
-    process, which do not count. at_work: the active guard of this process, or None.
+    most: the bytes that the process may hold. limit_text: the limit as the user wrote it. at_work: the active guard of
+    this process, or None.
     """
 
     at_work: "ClassVar[Guard | None]" = None
 
-    def __init__(self, limit: int, limit_text: str, other_bytes: int) -> None:
-        self.limit = limit
-        self.other_bytes = other_bytes
-        self.limit_text = limit_text
+    def __init__(self, most: float, limit_text: str) -> None:
+        self.most, self.limit_text = most, limit_text
         self.watched = threading.get_ident()
         self.done = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
@@ -79,8 +77,7 @@ class Guard:
         The error is raised in the thread that created the guard.
         """
         while not self.done.wait(LOOK):
-            most = OVER * self.limit + self.other_bytes
-            if resident_bytes() > most and (used := free_and_measure_memory()) > most:
+            if resident_bytes() > self.most and (used := free_and_measure_memory()) > self.most:
                 LimitReached.sentence = (
                     f"memory limit {self.limit_text!r}: is too little: {used // 10**6:,}MB were in use, and more were"
                     f" needed: {limit_advice(used * 3 // 2)}"
@@ -128,7 +125,7 @@ class Memory:
                     " name another one with --spill or resources.spill"
                 ) from None
         if limit is not None and Guard.at_work is None:
-            self._guard = Guard(bytes_of(limit), limit, self.other_bytes)
+            self._guard = Guard(OVER * bytes_of(limit) + self.other_bytes, limit)
 
     def __enter__(self) -> Self:
         return self

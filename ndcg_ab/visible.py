@@ -9,9 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import Any, TypeVar
-
-Record = TypeVar("Record")
+from typing import Any
 
 # Control characters but line end and tab; soft hyphen; Arabic and Mongolian marks; zero-width characters, marks of
 # direction, separators of lines and paragraphs; lone surrogates; the byte order mark; interlinear marks; tags.
@@ -48,7 +46,7 @@ def is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return not text
+        return False
     return True
 
 
@@ -64,34 +62,30 @@ def visible_json(text: str) -> str:
     return WRITTEN_OUT.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
-def visible_record(record: Record) -> Record:
+def visible_record(value: Any) -> Any:
     """Return a copy of nested records, lists, mappings and paths in which every text has control characters escaped.
 
     Parts without control characters are not copied.
     """
-    return _visible(record)  # type: ignore[no-any-return]
-
-
-def _visible(value: Any) -> Any:
     kind = type(value)
     if kind is str:
         return visible(value) if WRITTEN_OUT.search(value) else value
     if value is None or kind is float or kind is int or kind is bool:  # most of what is in a record
         return value
     if isinstance(value, PurePath):
-        text = _visible(str(value))
+        text = visible_record(str(value))
         return value if text == str(value) else kind(text)
     if isinstance(value, tuple | list):
-        items = [_visible(item) for item in value]
+        items = [visible_record(item) for item in value]
         if all(new is old for new, old in zip(items, value, strict=True)):
             return value
         return kind(*items) if hasattr(value, "_fields") else kind(items)
     if isinstance(value, Mapping):
-        pairs = {_visible(key): _visible(item) for key, item in value.items()}
+        pairs = {visible_record(key): visible_record(item) for key, item in value.items()}
         unchanged = all(key in value and item is value[key] for key, item in pairs.items())
         return value if unchanged else pairs
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        changed = {name: new for name, old in fields.items() if (new := _visible(old)) is not old}
+        changed = {name: new for name, old in fields.items() if (new := visible_record(old)) is not old}
         return dataclasses.replace(value, **changed) if changed else value
     return value

@@ -19,6 +19,7 @@ from typer.core import TyperCommand
 from ndcg_ab.errors import InputError, format_value, shorten
 from ndcg_ab.extensions import hide_packages, skip_package_code
 from ndcg_ab.files import CONFIGURATIONS, new_name, path_fault
+from ndcg_ab.visible import is_number
 
 from .console import program_name
 from .exit_codes import TOPICS
@@ -208,7 +209,7 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
     At least one sentence is yielded, and the caller shows only the first. Most sentences end with a command that works.
     error: the error of the parser. extra: arguments that the command does not take.
     """
-    from ndcg_ab.config.loading.hints import guess_positive_number, is_number
+    from ndcg_ab.config.loading.hints import guess_positive_number
 
     program, name = f"{program_name()} {command.name}", getattr(error, "option_name", "")
     message, parameter = str(error.message), vars(error).get("param")

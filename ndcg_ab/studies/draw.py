@@ -263,7 +263,16 @@ def draw_sample(
     try:
         draw = draw_queries(sizes, numbers, count, earlier)
     except ValueError as error:
-        raise earlier_draw_error(earlier_draw, earlier, numbers, query_ids, count) from error
+        assert earlier is not None and earlier_draw is not None
+        is_kept, name = earlier.probability > 0, earlier_draw.display_name
+        if (held := int(is_kept.sum())) > count:
+            message = f" {count}: {name} holds {held} drawn queries already: ask for more"
+            raise InputError(Setting("--count"), message) from error
+        query_id = query_ids[int(np.flatnonzero(is_kept & (numbers > earlier.probability))[0])]
+        message = (
+            f" {name}: query {format_value(query_id)}: was not drawn with this seed: give that of the earlier draw"
+        )
+        raise InputError(Setting("--kept"), f"{message}, with ", Setting("--seed")) from error
     return draw, relative, weights, earlier, gone
 
 
@@ -346,31 +355,6 @@ def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[Ear
         rule = "holds no drawn query: give a file that draw wrote"
         raise InputError(Setting("--kept"), f" {source.display_name}: {rule}")
     return EarlierDraw(probability, sizes), len(drawn_ids.difference(query_ids))
-
-
-def earlier_draw_error(
-    earlier_draw: FileSource | None,
-    earlier: EarlierDraw | None,
-    numbers: FloatArray,
-    query_ids: Sequence[str],
-    count: int,
-) -> InputError:
-    """Return the error that says why the queries of an earlier draw cannot be drawn again.
-
-    The earlier draw has more queries than `count`, or was made with another seed. earlier_draw, earlier: its file and
-    its content, neither of them None. numbers: (N,) random numbers of the queries of the log by the present seed.
-    """
-    assert earlier is not None and earlier_draw is not None
-    name = earlier_draw.display_name
-    held = int((earlier.probability > 0).sum())
-    if held > count:
-        return InputError(Setting("--count"), f" {count}: {name} holds {held} drawn queries already: ask for more")
-    query_id = query_ids[int(np.flatnonzero((earlier.probability > 0) & (numbers > earlier.probability))[0])]
-    return InputError(
-        Setting("--kept"),
-        f" {name}: query {format_value(query_id)}: was not drawn with this seed: give that of the earlier draw, with ",
-        Setting("--seed"),
-    )
 
 
 def make_plan(

@@ -7,16 +7,10 @@ from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from typing import Any
 
+from ndcg_ab.visible import is_number
+
 SEEN = 1000  # bytes that tell binary data from text
 LIKE = 0.6  # least similarity of two file names for a hint
-
-
-def is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def read_number(value: Any) -> float | None:

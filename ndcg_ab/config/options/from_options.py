@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
-from ndcg_ab.config.loading.hints import is_number
 from ndcg_ab.config.loading.keys import is_path
 from ndcg_ab.config.model.by_metric import ALL, FIRST
 from ndcg_ab.config.model.costs import OF_A_COST
@@ -20,6 +19,7 @@ from ndcg_ab.config.model.settings import GATE_NUMBERS
 from ndcg_ab.config.walking import general_key
 from ndcg_ab.errors import InputError, Setting
 from ndcg_ab.finding_codes import CODES
+from ndcg_ab.visible import is_number
 from ndcg_core.measures.notation import split_metrics
 
 OPTIONS = tuple(sorted(options_of(Evaluation), key=lambda option: "[]" in option.key))  # lists before their entries
