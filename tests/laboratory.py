@@ -15,7 +15,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import pipeline_files
 from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.pipeline.context import Context
-from ndcg_ab.pipeline.store import MemoryStore
+from ndcg_ab.pipeline.store import Store
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.parity import recompute_sample
@@ -168,5 +168,5 @@ def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: S
 def conclude(engine: DuckDBEngine, evaluation: Evaluation, findings: Sequence[Finding] = ()) -> Outcome:
     """The outcome of an evaluation whose scores are there."""
     count = recompute_sample(engine, evaluation.metric_list)
-    store = MemoryStore(evaluation, engine)
+    store = Store(evaluation, engine)
     return make_outcome(engine, Context(evaluation, store, findings=list(findings), parity_queries=count))

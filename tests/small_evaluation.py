@@ -15,7 +15,7 @@ from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.pulls import PULLS
 from ndcg_ab.pipeline.stages import Call, run_stages
-from ndcg_ab.pipeline.store import MemoryStore
+from ndcg_ab.pipeline.store import Store
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import run as stages
 from ndcg_ab.runs.run import open_run, perform_remaining_stages
@@ -41,14 +41,14 @@ def perform_run(
 
 
 def pull_judgments(evaluation: Evaluation) -> Any:
-    store = MemoryStore(evaluation)
+    store = Store(evaluation)
     run_stages(Context(evaluation, store), PULLS[:2])
     return store.judgments()
 
 
 def pull_inputs(evaluation: Evaluation, *, whole: bool = True) -> PulledInputs:
     """Read the inputs and return them. whole: whether to read complete rankings, beyond what the metrics need."""
-    store = MemoryStore(evaluation, complete=whole)
+    store = Store(evaluation, complete=whole)
     run_stages(Context(evaluation, store, lambda step: None, measures=False), PULLS)
     return store.inputs()
 

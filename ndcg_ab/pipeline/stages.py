@@ -21,7 +21,7 @@ from ndcg_ab.labels.unjudged import refuse_little_memory
 from ndcg_ab.pipeline.conclude import check_configuration, count_inputs, make_outcome
 from ndcg_ab.pipeline.context import Context, Stage, as_stage
 from ndcg_ab.pipeline.pulls import PULLS, has_proxy_judgments, has_rankings
-from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, MemoryStore
+from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, Store
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring import external_scores
@@ -147,14 +147,14 @@ def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = 
 
 def evaluate(
     evaluation: Evaluation, engine: Engine, say: Say = lambda step: None, *, complete: bool = True
-) -> tuple[Outcome, MemoryStore]:
+) -> tuple[Outcome, Store]:
     """Run a complete evaluation in memory; return its outcome, and the store with its inputs.
 
     say: a function that receives progress messages.
     complete: True if complete rankings are needed afterwards, as for the page.
     Raises InputError for invalid inputs, and ParityError if SQL and Python disagree on a value.
     """
-    store = MemoryStore(evaluation, engine, complete=complete)
+    store = Store(evaluation, engine, complete=complete)
     context = Context(evaluation, store, say)
     if engine.memory and engine.memory.limit:
         say(f"starting (what memory has no room for: {engine.memory.spill})")
@@ -172,7 +172,7 @@ def score_systems(
     say: a function that receives progress messages.
     summed_up: True to compute summaries of each system, too.
     """
-    store = MemoryStore(evaluation, engine, complete=False)
+    store = Store(evaluation, engine, complete=False)
     context = Context(evaluation, store, say, summed_up=summed_up, measures=False)
     run_stages(context, STAGES[: STAGES.index(verify_sample) + 1])
     return context.findings
@@ -184,7 +184,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     say: a function that receives progress messages.
     Raises InputError if a finding has severity error.
     """
-    store = MemoryStore(evaluation, engine, complete=False)
+    store = Store(evaluation, engine, complete=False)
     context = Context(evaluation, store, say, measures=False)
     run_stages(context, (*PULLS, check_data))
     evaluation, findings, read = context.evaluation, context.findings, store.inputs()

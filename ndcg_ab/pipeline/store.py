@@ -1,7 +1,6 @@
 """Store the inputs and results of the stages of an evaluation in memory; `ndcg_ab.runs` stores them in a folder."""
 
 import contextlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,39 +70,38 @@ class StoreEntry:
     about: str = ""
 
 
-class Store(ABC):
-    """The inputs and tables that the stages read and write; the base class of stores.
+class Store:
+    """The inputs and tables that the stages read and write, in memory; `ndcg_ab.runs.folder` keeps them in a folder.
 
-    Attributes
-    ----------
-    keeps : bool
-        True if the evaluation is stored afterwards. Complete inputs and their digests are then needed.
+    engine: an open engine, which the caller closes; None if inputs are only read. complete: True to read complete
+    rankings, which the page needs; if False, only results that metrics and checks need are read, and every value is the
+    same.
     """
 
-    keeps = False
-
-    def __init__(self, evaluation: Evaluation) -> None:
+    def __init__(self, evaluation: Evaluation, engine: Engine | None = None, *, complete: bool = True) -> None:
         self.evaluation = evaluation
+        self._engine = engine
+        self._complete = complete
+        self._pulled: dict[str, Pulled] = {}
         self._entries: dict[str, StoreEntry] = {}
         self._judgments: Pulled | None = None
-
-    # ---- the tables of the evaluation
+        self._needed: NeededResults | None = None
 
     @property
-    @abstractmethod
     def engine(self) -> Engine:
         """The engine that holds the tables of this evaluation."""
+        assert self._engine is not None
+        return self._engine
 
-    @abstractmethod
     def memory(self) -> contextlib.AbstractContextManager[Memory | None]:
         """Open the memory limit for reading inputs, with the folder for data that does not fit.
 
         The context manager yields None without a limit.
         """
+        return contextlib.nullcontext(self._engine.memory if self._engine else None)
 
     # ---- inputs
 
-    @abstractmethod
     def add(self, entry: StoreEntry, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
         """Store an input, from the cache if its content is unchanged, else by reading it.
 
@@ -111,38 +109,51 @@ class Store(ABC):
         read: a function that reads the input.
         force: True to read the input in any case.
         """
+        self._pulled[entry.key] = read()
+        self._entries[entry.key] = entry
+        return None
 
     def has(self, key: str) -> bool:
         """Return whether the input with this key has been read."""
         return key in self._entries
 
-    @abstractmethod
     def get(self, key: str) -> Pulled | None:
         """Return the input with this key as it was read, or None if none has been read."""
+        return self._pulled.get(key)
 
-    @abstractmethod
     def input_writer(self, key: str, memory: Memory | None) -> TableWriter:
         """Return the writer that receives the rows of the input `key` while it is read."""
+        if memory is None or memory.limit is None or memory.folder is None:
+            return IN_MEMORY
+        return TableWriter(memory.folder / f"{key}.parquet", memory)
 
-    @abstractmethod
     def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
         """Return system -> ranking for all systems.
 
         complete: True for all results; False if rankings may be reduced to the results that metrics and checks need.
         force: True to ignore the reduced rankings that earlier runs stored.
         """
+        names = enumerate(system.name for system in self.evaluation.systems)
+        rankings = {name: self._pulled[ranking_key(index)] for index, name in names}
+        return {name: each.with_all_rows() for name, each in rankings.items()} if complete else rankings
 
     def results_to_read(self) -> NeededResults | None:
         """Return the part of a ranking that must be read, or None if all of it must be read."""
-        return None
+        judgments = None if self._complete else self.judgments()
+        if judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
+            return None  # other judgments look at other parts of the rankings
+        if self._needed is None:  # the same of every ranking
+            self._needed = find_needed_results(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
+        return self._needed
 
     def covers_enough_queries(self, pulled: Pulled) -> bool:
         """Return whether the part of a ranking that was read has enough queries for the checks of the data."""
-        return True
+        judgments = self.judgments()
+        return judgments is None or covers_enough_queries(pulled, judgments)
 
-    @abstractmethod
     def put_costs(self, key: str, costs: pa.Table) -> None:
         """Replace the recorded costs of the requests for the input `key`."""
+        self._pulled[key] = replace(self._pulled[key], costs=costs)
 
     def answers_folder(self, key: str) -> Path | None:
         """Return the folder in which the source `key` may store answers during the run; None to store none."""
@@ -206,64 +217,6 @@ class Store(ABC):
         """Yield all inputs, with complete rankings, within the limit of memory."""
         with self.memory() as memory:
             yield self.read(memory, complete=True)
-
-
-class MemoryStore(Store):
-    """A store in memory, for `compare`, the Python API and the studies.
-
-    engine: an open engine, which the caller closes; None if inputs are only read. complete: True to read complete
-    rankings, which the page needs; if False, only results that metrics and checks need are read, and every value is the
-    same.
-    """
-
-    def __init__(self, evaluation: Evaluation, engine: Engine | None = None, *, complete: bool = True) -> None:
-        super().__init__(evaluation)
-        self._engine = engine
-        self._complete = complete
-        self._pulled: dict[str, Pulled] = {}
-        self._needed: NeededResults | None = None
-
-    @property
-    def engine(self) -> Engine:
-        assert self._engine is not None
-        return self._engine
-
-    @contextlib.contextmanager
-    def memory(self) -> Iterator[Memory | None]:
-        yield self._engine.memory if self._engine else None
-
-    def add(self, entry: StoreEntry, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
-        self._pulled[entry.key] = read()
-        self._entries[entry.key] = entry
-        return None
-
-    def get(self, key: str) -> Pulled | None:
-        return self._pulled.get(key)
-
-    def input_writer(self, key: str, memory: Memory | None) -> TableWriter:
-        if memory is None or memory.limit is None or memory.folder is None:
-            return IN_MEMORY
-        return TableWriter(memory.folder / f"{key}.parquet", memory)
-
-    def put_costs(self, key: str, costs: pa.Table) -> None:
-        self._pulled[key] = replace(self._pulled[key], costs=costs)
-
-    def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
-        names = enumerate(system.name for system in self.evaluation.systems)
-        rankings = {name: self._pulled[ranking_key(index)] for index, name in names}
-        return {name: each.with_all_rows() for name, each in rankings.items()} if complete else rankings
-
-    def results_to_read(self) -> NeededResults | None:
-        judgments = self.judgments()
-        if self._complete or judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
-            return None  # other judgments look at other parts of the rankings
-        if self._needed is None:  # the same of every ranking
-            self._needed = find_needed_results(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
-        return self._needed
-
-    def covers_enough_queries(self, pulled: Pulled) -> bool:
-        judgments = self.judgments()
-        return judgments is None or covers_enough_queries(pulled, judgments)
 
     def describe_inputs(self, digested: int | None = None) -> list[dict[str, Any]]:
         """Return one dictionary per input, sorted by kind.

@@ -41,8 +41,6 @@ from ndcg_ab.visible import visible
 
 RESULT = 3  # to be raised with every change of how rankings are reduced
 PULLED = "pulled"  # the folder of what was pulled, inside the working folder
-# of inputs, in the order in which a bundle has them
-Inputs = list[dict[str, Any]]
 
 
 class RunFolder(Store):
@@ -55,7 +53,6 @@ class RunFolder(Store):
         self.pulled.mkdir()
         self._inputs: dict[str, dict[str, Any]] = {}
         self._open = contextlib.ExitStack()
-        self._engine: Engine | None = None
 
     def close(self) -> None:
         """Close the engine if it was opened."""
@@ -167,7 +164,7 @@ class RunFolder(Store):
             layout = layout_of_columns(papq.read_schema(self.path(key)).names)
         return Pulled(read_input_table(self.path(key), layout), layout, source)
 
-    def inputs(self) -> Inputs:
+    def describe_inputs(self, digested: int | None = None) -> list[dict[str, Any]]:
         """Return the records of all inputs for the bundle, sorted by kind and then in the order of reading."""
         return sorted(self._inputs.values(), key=lambda row: KINDS.index(row["kind"]))
 

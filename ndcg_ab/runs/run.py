@@ -44,7 +44,7 @@ def folder_of(run: Context) -> RunFolder:
     applies=lambda run: not run.force and not run.evaluation.costs,
 )
 def find_reusable_bundle(run: Context, _: str) -> None:
-    run.bundle = bundles.find_reusable(run.evaluation, folder_of(run).inputs(), run.start_time)
+    run.bundle = bundles.find_reusable(run.evaluation, folder_of(run).describe_inputs(), run.start_time)
     if run.bundle is not None:
         run.reused = True
         bundles.record_reuse(run.evaluation, run.bundle, run.start_time)
@@ -63,7 +63,7 @@ def compare_with_previous(run: Context, _: str) -> None:
     scores = store.folder / bundles.SCORES
     write_table(read_query_scores(store.engine), scores)
     start_time = time_in_name(store.folder.name)
-    run.since_last = compare_with_last(store.engine, run.evaluation, store.inputs(), start_time, scores)
+    run.since_last = compare_with_last(store.engine, run.evaluation, store.describe_inputs(), start_time, scores)
 
 
 @as_stage("write results and history", applies=is_new)
@@ -81,7 +81,7 @@ def keep(run: Context, _: str) -> None:
     store.engine.write_tables(store.folder / bundles.TABLES)
     judged_queries = query_set_digest(store.engine)
     store.close()  # what draws and publishes reads the bundle, and needs the memory
-    inputs = store.inputs()
+    inputs = store.describe_inputs()
     run.bundle = bundles.finish_bundle(store.folder, evaluation, outcome, inputs, judged_queries, run.since_last)
 
 

@@ -28,7 +28,7 @@ from ndcg_ab.labels.rescoring import rescore
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.pulls import pull_named_queries, pull_ranking
 from ndcg_ab.pipeline.stages import run_stages
-from ndcg_ab.pipeline.store import MemoryStore
+from ndcg_ab.pipeline.store import Store
 from ndcg_ab.scoring.metric_tables import reads_below_cutoff
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import JUDGMENT, pull_source
@@ -284,7 +284,7 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
     of_judgments = dict.fromkeys(PROXY_ALONE, "ignore")
     changes = {"intended": None, "cheap_judgments": None, "findings": evaluation.findings | of_judgments}
     plain = evaluation.model_copy(update=changes)
-    store = MemoryStore(plain, engine, complete=True)
+    store = Store(plain, engine, complete=True)
     run_stages(Context(plain, store, say), (pull_named_queries, pull_ranking))
     queries = store.queries()
     assert queries.pulled is not None

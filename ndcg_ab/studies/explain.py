@@ -15,7 +15,7 @@ from ndcg_ab.errors import InputError, Setting
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.pulls import pull_judgments, pull_named_queries, pull_ranking
 from ndcg_ab.pipeline.stages import run_stages
-from ndcg_ab.pipeline.store import MemoryStore
+from ndcg_ab.pipeline.store import Store
 from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.metric_tables import metrics_of_other_tools
@@ -53,7 +53,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> Iter
     """
     for metric in metrics_of_other_tools(evaluation.metric_list):
         raise InputError(f"metric {metric.name!r}: {metric.tool} computes it, and how is not known here: leave it out")
-    store = MemoryStore(evaluation, engine)
+    store = Store(evaluation, engine)
     run_stages(Context(evaluation, store), (pull_named_queries, pull_judgments))
     if (judgments := store.judgments()) is None:
         raise InputError("judgments: are made by a function, and explained are those of files: give a file")

@@ -15,7 +15,7 @@ from ndcg_ab.flows import run
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.pulls import pull_ranking
 from ndcg_ab.pipeline.stages import score_all
-from ndcg_ab.pipeline.store import MemoryStore
+from ndcg_ab.pipeline.store import Store
 from ndcg_ab.runs.run import STAGES, perform_patiently, publish
 from tests.paths import ROOT
 from tests.repeated import mostly_soaked
@@ -35,7 +35,7 @@ def pull(tmp_path: Path, errors: list[Exception], **prefect: Any) -> tuple[list[
         return "42 results"
 
     evaluation = small(tmp_path, prefect={"retry_seconds": 0, **prefect})
-    context = Context(evaluation, MemoryStore(evaluation), said.append)
+    context = Context(evaluation, Store(evaluation), said.append)
     try:
         found = perform_patiently(Stage("pull {name}", ask, outside=True), context, "bm25")
         assert context.done == {("pull {name}", "bm25")} and context.error is None
@@ -73,7 +73,7 @@ def test_what_stays_inside_is_called_once(tmp_path: Path) -> None:
 
     evaluation = small(tmp_path)
     with pytest.raises(OSError, match="a disk"):
-        perform_patiently(Stage("score", fail), Context(evaluation, MemoryStore(evaluation)), "")
+        perform_patiently(Stage("score", fail), Context(evaluation, Store(evaluation)), "")
     assert called == [""]
 
 
@@ -91,7 +91,7 @@ def test_a_pull_that_takes_too_long_is_given_up_at_once(tmp_path: Path) -> None:
         threading.Event().wait(2)
 
     evaluation = small(tmp_path, prefect={"timeout_seconds": 0.05})
-    context = Context(evaluation, MemoryStore(evaluation))
+    context = Context(evaluation, Store(evaluation))
     with pytest.raises(InputError, match=r"prefect\.timeout_seconds = 0\.05: a pull took longer and was given up"):
         perform_patiently(Stage("pull {name}", hang, outside=True), context, "bm25")
     assert calls == ["bm25"]

@@ -31,7 +31,7 @@ from ndcg_ab.history.bundle import SCORES, TABLES, read_bundle, read_content
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.pulls import pull_ranking
 from ndcg_ab.pipeline.stages import check_only
-from ndcg_ab.pipeline.store import MemoryStore
+from ndcg_ab.pipeline.store import Store
 from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
@@ -274,7 +274,7 @@ def test_inputs_say_what_was_read_and_nothing_stays_on_the_cluster(both: Both, f
 def pull_alone(table: str, master: str, folder: Path) -> None:
     """Pull one ranking from a table on Spark."""
     one = evaluation(folder, systems=[{"name": "one", "table": table}], **on_spark(master, folder))
-    pull_ranking.run(Context(one, MemoryStore(one)), "one")
+    pull_ranking.run(Context(one, Store(one)), "one")
 
 
 ROW = {"query_id": "q1", "doc_id": "d1", "score": 1.0, "rank": 1}

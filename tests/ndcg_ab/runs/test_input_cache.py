@@ -56,7 +56,7 @@ def pulls(evaluation: Evaluation, number: int = 0, *, force: bool = False) -> li
         store = RunFolder(evaluation, folder)
         run_stages(Context(evaluation, store, force=force), pull_stages.PULLS)
         store.cache_inputs(evaluation)
-    return store.inputs()
+    return store.describe_inputs()
 
 
 def found_in(performed: Context) -> tuple[Any, ...]:
@@ -326,7 +326,7 @@ def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Pat
     with working_folder(evaluation, FIRST) as folder:
         store = RunFolder(evaluation, folder)
         pull_stages.pull_judgments.run(Context(evaluation, store), "judgments.qrels")
-        (slow,) = store.inputs()
+        (slow,) = store.describe_inputs()
         assert pulls(evaluation, 1)[0] == slow
         store.cache_inputs(evaluation)
     (known,) = (each for each in map(known_inputs.read_entry, entries(evaluation)) if each["digest"] == slow["digest"])

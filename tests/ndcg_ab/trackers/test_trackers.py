@@ -15,7 +15,7 @@ from ndcg_ab.config.model.operation import Tracking
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.history.bundle import PUBLISHED, Bundle, is_published, mark_published, read_bundle, unpublished_bundles
 from ndcg_ab.pipeline.context import Context
-from ndcg_ab.pipeline.store import MemoryStore
+from ndcg_ab.pipeline.store import Store
 from ndcg_ab.results.outcome import Finding, GateResult
 from ndcg_ab.runs import run as stages
 from ndcg_ab.trackers import Published, Tracker, make_tracker, refuse_unknown_tracker, tracker_for_bundle, tracker_label
@@ -101,7 +101,7 @@ def test_a_refused_bundle_keeps_no_other_back(
     monkeypatch.setattr(Tracker, "publish", publish)
     monkeypatch.setattr("ndcg_ab.trackers.base.unpublished_bundles", lambda *_: folders)
     evaluation = in_folder(tmp_path, "lines")
-    run = Context(evaluation, MemoryStore(evaluation), bundle=folders[2])
+    run = Context(evaluation, Store(evaluation), bundle=folders[2])
     stages.publish.run(run, "")
     assert asked == folders
     assert run.published["delivered"] == 1
