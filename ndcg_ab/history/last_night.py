@@ -50,9 +50,7 @@ def compare_with_last(
             return None
         ordinal, began = comparable
         earlier = value_groups(past.read("query_score", where={"ordinal": ordinal}, order="query_id"), *OF_SYSTEM)
-        columns = ("kind", "name", "digest")
-        rows = past.rows("input", columns, where={"ordinal": ordinal})
-        inputs_before = [dict(zip(columns, row, strict=True)) for row in rows]
+        inputs_before = past.read("input", ("kind", "name", "digest"), where={"ordinal": ordinal}).to_pylist()
         shares = past.rows("ledger", ("about", "read", "used"), where={"ordinal": ordinal, "stage": SCORED})
         evaluation_before = read_past_evaluation(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)

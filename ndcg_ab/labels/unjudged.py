@@ -23,7 +23,6 @@ from ndcg_ab.results.outcome import Finding, LeftOut, SystemSummary
 from ndcg_ab.results.wording import GATE, MAIN, PRIMARY, fully_judged_text, has_clear_lead
 from ndcg_ab.scoring.metric_tables import EVERYTHING, keep_unjudged_results, own_metrics, rank_rule
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.notation import ExternalMetric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.contributions import JudgedCounts, RankedResults, empty_results, lacks_expected_value
 from ndcg_core.measures.unjudged.differences import SystemPair, difference_bounds, has_bounds
@@ -207,7 +206,7 @@ def add_unjudged(
         return []
     is_complete = bool(evaluation.scores) or evaluation.declares_complete
     metrics = [] if is_complete else own_metrics(evaluation.metric_list)
-    by_name = {metric.name: metric for metric in metrics if has_expected_value(metric)}
+    by_name = {metric.name: metric for metric in metrics if not lacks_expected_value(metric)}
     if by_name and results is None:
         results = read_ranked_results(engine, list(by_name.values()))
     not_drawn = {} if sampling.log is None else shares_not_drawn(engine, evaluation, sampling.log)
@@ -227,14 +226,6 @@ def add_unjudged(
         return estimate_unjudged_effect(evaluation, column, row, pair, expect, share, is_complete=is_complete)
 
     return [replace(row, unjudged=make_unjudged(row)) if row.family in (*MAIN, GATE) else row for row in compared]
-
-
-def has_expected_value(metric: Metric) -> bool:
-    """Return whether the expected value of a metric over unknown grades can be computed in closed form.
-
-    The result is False for metrics whose values another tool computes.
-    """
-    return not isinstance(metric, ExternalMetric) and not lacks_expected_value(metric)
 
 
 def estimate_unjudged_effect(
@@ -345,7 +336,7 @@ def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collect
     memory = engine.memory
     if memory is None or memory.limit is None or evaluation.declares_complete or len(evaluation.systems) < 2:
         return
-    if any(metric.depth is None and has_expected_value(metric) for metric in own_metrics(evaluation.metric_list)):
+    if any(metric.depth is None and not lacks_expected_value(metric) for metric in own_metrics(evaluation.metric_list)):
         answers = engine.read("answered_query", ("query_id", "returned"))
         rows = answers.filter(pc.is_in(answers["query_id"], value_set=pa.array(judged, pa.string())))
         memory.refuse_beyond(pc.sum(rows["returned"]).as_py() or 0, RESULT, UNJUDGED_ROWS)

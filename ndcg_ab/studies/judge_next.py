@@ -19,14 +19,15 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
-from ndcg_ab.labels.unjudged import AllResults, add_unjudged, has_expected_value, index_values, read_ranked_results
+from ndcg_ab.labels.unjudged import AllResults, add_unjudged, index_values, read_ranked_results
 from ndcg_ab.pipeline.stages import score_systems
 from ndcg_ab.results.decisions import state_despite_unjudged
-from ndcg_ab.scoring.metric_tables import own_metrics, rank_rule
+from ndcg_ab.scoring.metric_tables import rank_rule
 from ndcg_ab.sources.queries import documents_source, read_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
+from ndcg_core.measures.unjudged.contributions import lacks_expected_value
 from ndcg_core.measures.unjudged.differences import find_grade_effects
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
@@ -111,8 +112,8 @@ def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
     """
     refuse_no_rankings(evaluation)
     chosen = evaluation.metric_named(metric or evaluation.metrics[0])
-    is_of_grades = has_expected_value(chosen) and chosen.traits.divisor is not Divisor.SHOWN
-    if not own_metrics([chosen]) or not is_of_grades or chosen.unjudged == "condense":
+    is_of_grades = not lacks_expected_value(chosen) and chosen.traits.divisor is not Divisor.SHOWN
+    if not is_of_grades or chosen.unjudged == "condense":
         raise InputError(
             Setting("--metric"),
             f" {chosen.name}: the effect of a grade on it is not known; choose another metric, such as ndcg@10",

@@ -121,9 +121,7 @@ def parse(text: str) -> Metric:
     measure, inner, cutoff = match.groups()
     fields: dict[str, Any] = {"measure": measure.lower()}
     if cutoff is not None:
-        if not re.fullmatch(r"[0-9]+", cutoff):
-            raise MetricError(f"metric {text!r}: cutoff = {cutoff!r} must be a whole number from 1 to {DEEPEST}")
-        fields["cutoff"] = int(cutoff)
+        fields["cutoff"] = cutoff
     for part in re.split(r",(?![^{]*\})", inner or ""):  # not at the commas of a gain table in braces
         if not part.strip():
             continue
