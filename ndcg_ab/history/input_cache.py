@@ -191,16 +191,13 @@ def enter_entries(evaluation: Evaluation, folder: Path) -> str | None:
 
 def remove_least_recent(store: Path, limit: int) -> None:
     """Remove the least recently used entries of the cache, until the others have at most `limit` bytes."""
-    entries = sorted(store.glob("*"), key=last_used, reverse=True)
+    entries = [(entry, files_in(entry)) for entry in store.glob("*")]
+    entries.sort(key=lambda found: found[1][ENTRY].st_mtime if ENTRY in found[1] else 0.0, reverse=True)
     size = 0
-    for entry in entries:
-        size += sum(about.st_size for about in files_in(entry).values())
+    for entry, files in entries:
+        size += sum(about.st_size for about in files.values())
         if size > limit:
             remove_at_once(entry, entry.parent.parent)
-
-
-def last_used(entry: Path) -> float:
-    return max((about.st_mtime for name, about in files_in(entry).items() if name == ENTRY), default=0.0)
 
 
 def files_in(entry: Path) -> dict[str, os.stat_result]:

@@ -376,15 +376,10 @@ def list_changes(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
             old, new = before[name], now[name]
             changed = [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
             yield from [f"configuration ({', '.join(changed)})"] if changed else []
-        elif name == "definition":
-            if name in before and name in now and before[name] != now[name]:
-                yield name
-        elif name not in now:
-            yield f"{name} gone"
-        elif name not in before:
-            yield f"{name} new"
-        elif before[name] != now[name]:
-            yield name
+        elif name in before and name in now:
+            yield from [name] if before[name] != now[name] else []
+        elif name != "definition":
+            yield f"{name} {'new' if name in now else 'gone'}"
 
 
 QueryValue = tuple[int, str, str, float]  # ordinal, began, system_id, value

@@ -125,25 +125,20 @@ def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -
 
     weights: query_id -> weight; None: equal weights.
     """
-    scores = read_by_system(engine, "covered_score", ("metric_id", "query_id", "value", "judged"))
+    names = ("metric_id", "query_id", "value", "judged")
+    scores, without = read_by_system(engine, "covered_score", names), pa.table({name: [] for name in names})
     columns = ("metric_id", "metric", "system_id", "queries", "unanswered")
     for metric_id, name, system_id, queries, unanswered in engine.rows(
         "system_summary", columns, order="metric_position, system_position"
     ):
-        rows = rows_of_metric(scores.get(system_id), metric_id)
+        of_system = scores.get(system_id, without)
+        rows = of_system.filter(pc.equal(of_system["metric_id"], metric_id))
         values = rows["value"].to_pylist()
         plain = compared = mean(values)
         if weights is not None:
             compared = weighted_mean(values, [weights[query_id] for query_id in rows["query_id"].to_pylist()])
         row = (compared, median(values), queries, unanswered, mean(rows["judged"].drop_null().to_pylist()))
         yield SystemSummary(system_id, name, *row, None if weights is None else plain)
-
-
-def rows_of_metric(scores: pa.Table | None, metric_id: str) -> pa.Table:
-    """Return the rows of one metric in a system's table of scores; an empty table if `scores` is None."""
-    if scores is None:
-        return pa.table({name: [] for name in ("query_id", "value", "judged")})
-    return scores.filter(pc.equal(scores["metric_id"], metric_id))
 
 
 def read_query_scores(engine: Engine) -> pa.Table:

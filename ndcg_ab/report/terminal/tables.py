@@ -75,12 +75,14 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     )
     heads = words.comparison_heads(outcome, TESTED)
     test_head = ["one-sided p" if head == "p" and family == GUARDRAILS else head for head in heads]
-    verdicts = {row.candidate: verdict_cell(row, words.format_shared_queries(outcome, row)) for _, row in pairs if row}
-    tests = {row.candidate: words.comparison_cells(row, TESTED) for _, row in pairs if row}
-    rows = []
-    for system, _ in pairs:
-        cells = [*system_cells(system), *tests.get(system.system_id, [""] * len(TESTED))]
-        rows.append(Row([system.system_id], cells, verdicts.get(system.system_id, Text("baseline"))))
+    tested, rows = [], []
+    for system, row in pairs:
+        cells, verdict = [""] * len(TESTED), Text("baseline")
+        if row:
+            cells = words.comparison_cells(row, TESTED)
+            verdict = verdict_cell(row, words.format_shared_queries(outcome, row))
+            tested.append(Row([row.candidate], cells, verdict))
+        rows.append(Row([system.system_id], system_cells(system) + cells, verdict))
     grid = Grid(["system"], system_head + test_head, rows)
     layout = grid.layout(console.width)
     if rows and layout and len(layout.tables) == 1:
@@ -88,7 +90,6 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     elif rows:
         systems = [Row([system.system_id], system_cells(system)) for system, _ in pairs]
         Grid(["system"], system_head, systems).print(console, title)
-        tested = [Row([name], cells, verdicts[name]) for name, cells in tests.items()]
         Grid(["system"], test_head, tested).print(console, Text(f"against {outcome.baseline}"))
     if not any(system.queries for system, _ in pairs):
         message = f"no query can be scored with {metric.name}: nothing judged gains anything"
