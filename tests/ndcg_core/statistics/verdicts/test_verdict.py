@@ -8,7 +8,7 @@ import pytest
 
 from ndcg_core.statistics.estimates.power import queries_needed
 from ndcg_core.statistics.verdicts.comparison import compare_family
-from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict, state_of
 from tests.ndcg_core.statistics.columns import around_mean, column, compare, guard
 
 # ---- section 6: the first verdict that matches
@@ -136,3 +136,15 @@ def test_the_queries_for_an_effect_are_those_that_power_says(effect: float) -> N
     names = [column(each, effect, f"c{at}", largest_loss=math.inf) for at, each in enumerate([values, *noise])]
     among = compare_family(names)[0]
     assert among.queries_needed > 1.3 * found.queries_needed, "in a family it takes more"
+
+
+def test_what_a_verdict_means() -> None:
+    assert {each for each in Verdict if each.is_detected} == {Verdict.IMPROVED, Verdict.REGRESSED}
+    assert [each.direction for each in (Verdict.IMPROVED, Verdict.REGRESSED, Verdict.EQUIVALENT)] == [1, -1, 0]
+    assert {each for each in Verdict if each.is_harm} == {Verdict.REGRESSED, Verdict.WORSE}
+    assert {each for each in Verdict if each.is_guardrail} == {Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Verdict.WORSE}
+    assert {each for each in Verdict if each.holds_margin} == {Verdict.NOT_WORSE}
+    assert {each for each in Verdict if not each.fails_margin} == {Verdict.NOT_WORSE, Verdict.IDENTICAL}
+    assert not any(each.is_detected and each.is_guardrail for each in Verdict)
+    open_ones = {each for each in Verdict if state_of(each, None).is_undecided}
+    assert open_ones == {Verdict.UNDECIDED, Verdict.NOT_TESTABLE, Verdict.MAY_BE_WORSE}
