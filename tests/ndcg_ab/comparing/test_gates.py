@@ -201,7 +201,7 @@ ROWS = {
     ),
     "a slice may have regressed": (
         {"slice_regression": 0.05},
-        with_rows(verdict("undecided (MDE 0.300)", mde=0.3, attribute="language", slice="de")),
+        with_rows(verdict("undecided (MDE 0.300)", mde=0.3, attribute="language", slice="de", family=SLICE_GATE)),
         [("slice regression", True, "no slice regressed by more than 0.05")],
     ),
     "everything is answered": (

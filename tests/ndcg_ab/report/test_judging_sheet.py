@@ -79,6 +79,12 @@ def test_hostile_texts_are_data() -> None:
     assert "<title>&lt;/script&gt;" in page
 
 
+def test_links_lead_to_web_pages_alone() -> None:
+    urls = ["https://example.org/?a=1&b=2", "https://a b", "/p/17"]
+    page = render_judging_sheet([to_judge("q", url, url=url) for url in urls], [1], "Sheet")
+    assert [pair["url"] for pair in content(page)["pairs"]] == [urls[0], None, None]
+
+
 def test_why_says_who_shows_it_and_what_it_would_move() -> None:
     assert content(render_judging_sheet([to_judge("q", "d")], [1], "Sheet"))["pairs"][0]["why"] == [
         "old shows it at rank 3, new shows it at rank 1",

@@ -70,6 +70,8 @@ def test_what_is_wrong_is_said(text: str, said: str) -> None:
             ("HR@5", "accuracy@5"),
         ],
         *[("R-prec", "rprec"), ("Rprec", "rprec"), ("rbp.95", "rbp(persistence=0.95)"), ("infAP", "infap")],
+        *[(" NDCG ( ) @ 10 ", "ndcg@10"), ("dcg(gain=Linear)@3", "dcg@3"), ("rbp(p=0.8)", "rbp")],
+        ("ndcg(gain={3:9,1:1,2:4})@5", "ndcg(gain={1:1, 2:4, 3:9})@5"),
         *[("judged_at_10", "judged@10"), ("P(rel=2)@10", "precision(relevant_from=2)@10"), ("MAP(rel=2)", "ap(rel=2)")],
     ],
 )

@@ -255,6 +255,18 @@ FINDINGS = {
         [Finding("unanswered_query", "warning", "…", count, name) for name, count in (("a", 1), ("c", 12))],
         ["! 2 of 3 systems return nothing for judged queries: c 12, a 1"],
     ),
+    "of all, and not the same": (
+        [Finding("unjudged_query", "note", "…", count, name) for name, count in (("a", 1), ("b", 2), ("c", 1))],
+        ["i 3 of 3 systems answer unjudged queries: b 2, a 1, c 1"],
+    ),
+    "the same of some": (
+        [Finding("repeated_rank", "note", "…", 2, name) for name in ("a", "b")],
+        ["i 2 of 3 systems repeat ranks in queries: a 2, b 2"],
+    ),
+    "one of each": (
+        [Finding("duplicate_document", "note", "…", 1, name) for name in ("a", "b", "c")],
+        ["i each of 3 systems holds 1 document more than once"],
+    ),
     "of one system": (
         [Finding("unanswered_query", "warning", "system b returned nothing for 4", 4, "b")],
         ["! system b returned nothing for 4"],

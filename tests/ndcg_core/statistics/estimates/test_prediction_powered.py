@@ -17,7 +17,7 @@ from ndcg_core.statistics.estimates.prediction_powered import (
     correct_drawn,
     estimate_from_arrays,
 )
-from ndcg_core.statistics.verdicts.comparison import Column
+from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 FloatArray = NDArray[np.float64]
@@ -111,6 +111,30 @@ def test_others_whose_proxy_differences_do_not_vary_tell_nothing() -> None:
     exact, _ = draw_differences(20, 60, 0)
     corrected = corrected_difference(exact, np.where(np.arange(60) < 20, exact, 0.1), 20)
     assert (corrected.share, corrected.saved) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_interval_is_never_wider_than_the_classical_one(seed: int) -> None:
+    exact, proxy = draw_differences(20, 60, 0.1, seed)
+    corrected = corrected_difference(exact, proxy, 20)
+    classical = interval_from_moments(compute_moments(exact[:20]))
+    assert corrected.high - corrected.low <= (classical.high - classical.low) * (1 + 1e-12)
+    assert corrected.saved >= 0
+
+
+def test_the_classical_interval_behind_it_is_that_of_the_comparison() -> None:
+    """With weights and clusters, too: where the proxy judgments say nothing, the two are the same."""
+    exact, _ = draw_differences(60, 200, 0)
+    rng = np.random.default_rng(5)
+    names = [f"q{number:03d}" for number in range(200)]
+    weights, groups = rng.lognormal(0, 0.5, 200), tuple(str(number // 4) for number in range(200))
+    careful, proxy = columns(exact, np.zeros(200), 60, names)
+    careful = dataclasses.replace(careful, weights=weights[:60], clusters=groups[:60])
+    proxy = dataclasses.replace(proxy, weights=weights, clusters=groups)
+    (row,) = compare_family([careful], resamples=100)
+    corrected = correct_difference(careful, proxy, careful.query_ids, ALPHA)
+    assert corrected is not None
+    assert (corrected.difference, corrected.low, corrected.high) == pytest.approx((row.difference, row.low, row.high))
 
 
 def test_clusters_are_summed() -> None:
