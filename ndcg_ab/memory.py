@@ -111,13 +111,11 @@ class Memory:
             raise InputError(f"memory limit {limit!r}: {problem}")
         self.spill = user_folder() if spill is None else spill.absolute()
         self.folder: Path | None = None
-        self._made: Folder | None = None
-        self._guard: Guard | None = None
+        self._open = contextlib.ExitStack()
         clear_abandoned()
         try:
             if has_folder:
-                self._made = Folder(None if spill is None else self.spill)
-                self.folder = self._made.path
+                self.folder = self._open.enter_context(Folder(None if spill is None else self.spill))
         except OSError as error:
             if spill is not None or limit is not None:
                 raise InputError(
@@ -125,7 +123,7 @@ class Memory:
                     " name another one with --spill or resources.spill"
                 ) from None
         if limit is not None and Guard.at_work is None:
-            self._guard = Guard(OVER * bytes_of(limit) + self.other_bytes, limit)
+            self._open.callback(Guard(OVER * bytes_of(limit) + self.other_bytes, limit).close)
 
     def __enter__(self) -> Self:
         return self
@@ -138,11 +136,8 @@ class Memory:
 
         The spill folder is removed, too, if it was created for the temporary folder and is empty.
         """
-        if self._guard is not None:
-            self._guard.close()
-        if self._made is not None:
-            self._made.close()
-        self.folder = self._made = None
+        self._open.close()
+        self.folder = None
 
     def no_room(self, message: object) -> InputError:
         """Return the error that the disk of the spill folder is full.

@@ -18,7 +18,6 @@ import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import try_lock
@@ -45,7 +44,7 @@ def user_folder() -> Path:
 
 
 class Folder:
-    """A new temporary folder of this process, which is removed when the context ends.
+    """A new temporary folder of this process; its context gives the path, and removes it at the end.
 
     path: the path of the folder. above: the folder in which it is created; None for `user_folder`. Raises OSError if it
     cannot be created, and InputError if `user_folder` belongs to another user.
@@ -65,8 +64,8 @@ class Folder:
             else:
                 break
 
-    def __enter__(self) -> Self:
-        return self
+    def __enter__(self) -> Path:
+        return self.path
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -168,11 +167,15 @@ def hold_lock(path: Path) -> Iterator[bool]:
         os.close(lock)
 
 
-@contextlib.contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """Yield a temporary folder that exists during the block; raise InputError if none can be created."""
-    with make_folder() as folder:
-        yield folder.path
+def temporary_folder() -> Folder:
+    """Return a new temporary folder, the context of which gives the path; raise InputError if none can be created."""
+    try:
+        return Folder()
+    except OSError as error:
+        raise InputError(
+            f"{user_folder()}: no temporary folder can be made there ({error.strerror}): make room, or set TMPDIR to"
+            " another folder"
+        ) from None
 
 
 @functools.cache
@@ -182,7 +185,7 @@ def folder_of_process() -> Path:
     Raises InputError if none can be created.
     """
     atexit.register(remove_open_folders)
-    return make_folder().path
+    return temporary_folder().path
 
 
 def remove_open_folders() -> None:
@@ -198,16 +201,6 @@ def remove_open_folders() -> None:
     for folder in list(_open):
         with contextlib.suppress(OSError, ValueError):  # the other thread may remove it, too
             folder.close()
-
-
-def make_folder() -> Folder:
-    try:
-        return Folder()
-    except OSError as error:
-        raise InputError(
-            f"{user_folder()}: no temporary folder can be made there ({error.strerror}): make room, or set TMPDIR to"
-            " another folder"
-        ) from None
 
 
 def write_temporary_file(text: str, prefix: str, suffix: str) -> Path:

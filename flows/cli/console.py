@@ -4,25 +4,17 @@ import json
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.files import resolve_path, write_text
-from ndcg_ab.visible import find_formulas, visible_json, visible_record
-
-if TYPE_CHECKING:
-    from ndcg_ab.config.model.evaluation import Evaluation
-
-import time
-from typing import TYPE_CHECKING
-
 import typer
 
-from ndcg_ab.files import command_to_paste
-from ndcg_ab.visible import printable_width, visible
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.files import command_to_paste, resolve_path, write_text
+from ndcg_ab.visible import find_formulas, printable_width, visible, visible_json, visible_record
 
 from .exit_codes import GATE_FAILED, write_error
 from .streams import unwrap_stream
@@ -30,6 +22,7 @@ from .streams import unwrap_stream
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ndcg_ab.config.model.evaluation import Evaluation
     from ndcg_ab.results.outcome import Outcome
 
 NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe, where COLUMNS does not say

@@ -110,8 +110,7 @@ class Engine(ABC):
 
         Tables that were made from the replaced table are made again when they are next read.
         """
-        self._add_table(name, table)
-        self._forget(name)
+        self.put_all(name, [table])
 
     def put_all(self, name: str, parts: Iterable[pa.Table | RemoteTable]) -> None:
         """Add an input table that consists of several parts, or replace the one with this name.
@@ -337,12 +336,8 @@ class Engine(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    def _add_table(self, name: str, table: pa.Table) -> None:
-        """Make an Arrow table readable under a name in SQL."""
-
     def _add_parts(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
-        """Make several parts readable as one table under a name in SQL."""
-        self._add_table(name, pa.concat_tables(parts))
+        """Make Arrow tables, and tables that stay on a cluster, readable as one table under a name in SQL."""
 
     @abstractmethod
     def _make(self, file: SqlFile, parameters: Parameters) -> None:

@@ -89,7 +89,7 @@ class BoundaryEngine(Engine):
         chosen = list(queries())
         for name in (*SHOWN, *SHOWN_WHOLE):
             table = self.read(name, where=None if name in SHOWN_WHOLE else {"query_id": chosen})
-            self.local._add_table(name, table)
+            self.local._add_parts(name, [table])
         self.made = {
             name: made
             for name, made in self.made.items()
@@ -112,23 +112,18 @@ class BoundaryEngine(Engine):
             self.remote.expect_rows(self.expected)
         return self.remote
 
-    def _add_table(self, name: str, table: pa.Table) -> None:
-        if name not in LARGE:
-            self.local._add_table(name, table)
-        if name in self.sent:
-            self._open_remote()._add_table(name, table)
-
     def _add_parts(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
-        if name in LARGE:
+        if name not in LARGE:
+            self.local._add_parts(name, parts)
+        if name in self.sent:
             self._open_remote()._add_parts(name, parts)
-        else:
-            super()._add_parts(name, parts)
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         if file.name in self.remote_names or file.name in self.on_both:
             self._open_remote()._make(file, parameters)
         if file.name in CROSSING and file.name in self.remote_names:
-            self.local._add_table(file.name, self._open_remote()._run(f'select * from "{file.name}"', {}, file))
+            table = self._open_remote()._run(f'select * from "{file.name}"', {}, file)
+            self.local._add_parts(file.name, [table])
         elif file.name not in self.remote_names:
             self.local._make(file, parameters)
 

@@ -69,7 +69,7 @@ def test_a_folder_that_others_planted_is_refused(planted: str, tmp_path: Path, m
         monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
         user_folder().mkdir()
         said = f"belongs to user {mine}, who could read and change what is put there"
-    for make in (Folder, Memory, temporary_folder().__enter__):
+    for make in (Folder, Memory, temporary_folder):
         rest = "and temporary files go there: remove it, or set TMPDIR to a folder of yours"
         assert refusal_text(make) == f"{user_folder()}: {said}, {rest}"
     assert names_in(tmp_path / "theirs") == [] if planted == "link" else True

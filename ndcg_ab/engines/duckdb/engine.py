@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from ndcg_ab import thresholds
 from ndcg_ab.engines.base import GIVEN, Engine, Files, Parameters, Value
+from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import LONGEST, InputError, SqlError, shorten
 from ndcg_ab.memory import Memory
@@ -146,8 +147,9 @@ class DuckDBEngine(Engine):
             select = "select text from incoming order by text"
             self.connection.execute(f'create type "{self.numbered[column]}" as enum ({select})')
 
-    def _add_table(self, name: str, table: pa.Table) -> None:
-        """Make an Arrow table readable without copying it."""
+    def _add_parts(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
+        """Make Arrow tables readable as one table without copying them; no part may be a table on a cluster."""
+        table = pa.concat_tables(parts)
         self._drop(name)
         self.put_in.add(name)
         if self.numbered.keys().isdisjoint(table.column_names):

@@ -79,9 +79,6 @@ class SparkEngine(Engine):
         """Return True without a check: a check would take as long as making the table of repetitions."""
         return True
 
-    def _add_table(self, name: str, table: pa.Table) -> None:
-        self._add_parts(name, [table])
-
     def _add_parts(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
         with name_file_in_errors(None):
             frames = [

@@ -56,10 +56,8 @@ def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
         runs = log.find_runs()
         complete = [run_id for run_id, tags in runs.items() if values.COMPLETE in tags]
         if complete:
-            news = {
-                name: text for name, text in values.reuse_tags(bundle).items() if runs[complete[0]].get(name) != text
-            }
-            for name, text in news.items():  # that count the later nights with unchanged inputs and configuration
+            news = values.reuse_tags(bundle).items() - runs[complete[0]].items()
+            for name, text in news:  # that count the later nights with unchanged inputs and configuration
                 client.set_tag(complete[0], name, text)
             if news:
                 log.provision_views()
@@ -78,10 +76,8 @@ def log_failed_night(evaluation: Evaluation, night: FailedNight) -> None:
     uri = tracking_uri(evaluation)
     with open_client(uri) as client:
         experiment_id = find_or_make_experiment(client, evaluation, uri)
-        tags, began = (
-            values.failed_night_tags(evaluation, night),
-            values.to_milliseconds(datetime.fromisoformat(night.began)),
-        )
+        tags = values.failed_night_tags(evaluation, night)
+        began = values.to_milliseconds(datetime.fromisoformat(night.began))
         which = f"tags.kind = '{tags['kind']}' and tags.bundle_key = '{tags['bundle_key']}'"
         if client.search_runs([experiment_id], which, max_results=1):
             return

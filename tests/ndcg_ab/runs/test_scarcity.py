@@ -46,7 +46,7 @@ FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
         "make some, and run again; what it holds is unharmed",
     ),
     "history looked at, memory": (database, "records_table", MEMORY_DUCKDB, "memory ran out: Out of Memory Error"),
-    "loaded, disk": (DuckDBEngine, "_add_table", FULL_DUCKDB, "OUT: there is no room (IO Error: Could not write file"),
+    "loaded, disk": (DuckDBEngine, "_add_parts", FULL_DUCKDB, "OUT: there is no room (IO Error: Could not write file"),
     "scored, disk": (
         DuckDBEngine,
         "_make",
