@@ -184,7 +184,8 @@ def split_by(rows: pa.Table, *keys: str) -> Iterator[tuple[tuple[str, ...], pa.T
         numbers, distinct = number_ids(rows[key])
         codes = codes * len(distinct) + numbers
     order = np.argsort(codes, kind="stable")
-    edges = run_edges(codes[order])
+    changes = np.flatnonzero(np.diff(codes[order])) + 1  # where rows with other values begin
+    edges = [0, *changes.tolist(), len(order)] if len(order) else [0]
     firsts = rows.select(keys).take(pa.array(order[edges[:-1]], pa.int64()))
     sorted_rows = rows.drop_columns(list(keys)).combine_chunks().take(pa.array(order))
     for values, (start, end) in zip(list_rows(firsts), pairwise(edges), strict=True):
@@ -194,14 +195,6 @@ def split_by(rows: pa.Table, *keys: str) -> Iterator[tuple[tuple[str, ...], pa.T
 def list_rows(table: pa.Table) -> list[tuple[Any, ...]]:
     """Return the rows of a table with columns as tuples of Python objects."""
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
-def run_edges(codes: NDArray[np.integer[Any]]) -> list[int]:
-    """Return the index at which each run of equal codes begins, and then the number of codes.
-
-    For example [0, 2, 3] for the codes 7, 7, 5; [0] without codes.
-    """
-    return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else [0]
 
 
 def list_system_rows(tables: Mapping[str, pa.Table], system_id: str) -> list[tuple[Any, ...]]:

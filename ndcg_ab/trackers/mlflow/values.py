@@ -51,11 +51,6 @@ def metric_name(metric: Metric | str) -> str:
     return path if is_apart or parsed.hash in name else f"{path}_{parsed.hash}"
 
 
-def judged_name(metric: Metric) -> str:
-    """Return the name in MLflow of the judged share at a metric's cutoff, such as ``judged_at_10``."""
-    return f"judged_at_{metric.cutoff}" if metric.cutoff else "judged"
-
-
 def system_tag_parts(systems: Sequence[str]) -> dict[str, str]:
     """Return for each system a text that can be a part of an MLflow tag's name.
 
@@ -295,7 +290,7 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
         if row.system_id == name:
             metric = make_metric(row.metric)
             values[metric_name(metric)] = row.mean
-            values.setdefault(judged_name(metric), row.judged)
+            values.setdefault(f"judged_at_{metric.cutoff}" if metric.cutoff else "judged", row.judged)
     for test in outcome.main:
         if test.candidate == name:
             key = metric_name(test.metric)

@@ -472,10 +472,10 @@ def _prepare_weighted_maximum(family: Family, shares: FloatArray) -> tuple[Famil
     t = z sqrt((n - 1) / (n - z^2)).
     """
     own = shares.T[family.order]
-    n, second = (each[:, np.newaxis] for each in (np.count_nonzero(own, axis=1).astype(np.float64), _squares(own)))
+    n, second = np.count_nonzero(own, axis=1, keepdims=True) * 1.0, np.square(own).sum(axis=1, keepdims=True)
     unbiased = (np.square(own) * (np.square(1 - own / n))).sum(axis=1)
     unbiased += (np.square(own) * np.maximum(second - np.square(own), 0)).sum(axis=1) / n[:, 0] ** 2
-    squares = _squares(family.quantised)[:, np.newaxis]
+    squares = np.square(family.quantised).sum(axis=1, keepdims=True)
     products = np.rint(family.quantised * own[:, family.rows])
 
     def largest(sums: FloatArray) -> FloatArray:
@@ -489,7 +489,3 @@ def _prepare_weighted_maximum(family: Family, shares: FloatArray) -> tuple[Famil
 
     matrix = np.vstack((family.quantised, products))
     return replace(family, quantised=matrix, totals=matrix.sum(axis=1)), largest
-
-
-def _squares(values: FloatArray) -> FloatArray:
-    return np.asarray(np.square(values).sum(axis=1))
