@@ -132,7 +132,9 @@ def split_mean_changes(
             sides = {THEN: past.engine, NOW: current.engine}
             by_old = score_by_judgments(past.engine, sides, names, metrics, evaluation)
             for metric, name in both:  # the earlier rankings are scored to see whether something else has changed
-                if not are_close(by_old.pop((metric, f"{THEN} {name}"), NOTHING), earlier.values[metric, name]):
+                one, other = by_old.pop((metric, f"{THEN} {name}"), NOTHING), earlier.values[metric, name]
+                has_same_ids = one.query_ids == other.query_ids
+                if not has_same_ids or not np.allclose(one.differences, other.differences, rtol=STILL, atol=STILL):
                     reason = f"the values of evaluation {earlier.ordinal} are not those that it would have now"
                     raise UnknownPartsError(reason)
             counts = None
@@ -183,12 +185,6 @@ def open_earlier_side(earlier: PastEvaluation, evaluation: Evaluation) -> Iterat
         if not is_duckdb_error(error):
             raise
         raise UnknownPartsError(f"the tables of {name} cannot be read, or hold no judgments and rankings") from error
-
-
-def are_close(one: PairedValues, other: PairedValues) -> bool:
-    return one.query_ids == other.query_ids and bool(
-        (np.abs(one.differences - other.differences) <= STILL * np.maximum(1.0, np.abs(other.differences))).all()
-    )
 
 
 def attribution_rows(

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ndcg_ab.report import words
 from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, shorten_middle, table_title
-from ndcg_ab.results.change_records import Judges, QueryDifference, RankingChanges, TopDocument
+from ndcg_ab.results.change_records import JudgeNoise, Judges, QueryDifference, RankingChanges, TopDocument
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, format_cost, requests_text
 from ndcg_ab.results.numbers import format_fraction, format_percent, format_plain, signed
 from ndcg_ab.results.outcome import Outcome
@@ -302,6 +302,15 @@ def format_agreement(judges: Judges) -> str:
     return f"{text}; Krippendorff's alpha {format_plain(judges.alpha)} (of ordinal grades)"
 
 
+def format_noise(row: JudgeNoise) -> str:
+    """Return a sentence on how much a difference varies if a random judge grades each document."""
+    return (
+        f"{row.candidate}, {row.metric}: with a judge drawn for each document the difference is {signed(row.mean)} ±"
+        f" {row.sd:.4f} (standard deviation; {signed(row.lowest)} to {signed(row.highest)} in {row.draws} draws), of"
+        f" the other sign in {format_percent(row.turned)}"
+    )
+
+
 def print_judges(console: Console, outcome: Outcome) -> None:
     """Print the agreement of the judges, and the verdicts by each judge alone.
 
@@ -328,11 +337,6 @@ def print_judges(console: Console, outcome: Outcome) -> None:
         for judge, row in found.items()
     ]
     Grid(["system", "metric", "judge"], columns, verdicts).print(console, Text("under each judge alone"))
-    for row in judges.noise:
-        print_dimmed(
-            console,
-            f"{row.candidate}, {row.metric}: with a judge drawn for each document the difference is {signed(row.mean)}"
-            f" ± {row.sd:.4f} (standard deviation; {signed(row.lowest)} to {signed(row.highest)} in {row.draws} draws),"
-            f" of the other sign in {format_percent(row.turned)}",
-        )
+    for noise in judges.noise:
+        print_dimmed(console, format_noise(noise))
     console.print()
