@@ -1,8 +1,9 @@
-"""An evaluation of reduced rankings is that of the whole ones: outcome, values, and what the page shows."""
+"""What is needed of rankings: an evaluation of reduced ones is that of the whole; what parity fetches."""
 
 import dataclasses
 import random
 from collections.abc import Iterable, Mapping
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,22 @@ from ndcg_ab.checks import findings as made_findings
 from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.scoring import needed_results as reducing
 from ndcg_ab.scoring import parity
+from ndcg_ab.scoring.loading import list_rows
 from ndcg_ab.scoring.needed_results import reduce_pulled
+from ndcg_ab.scoring.parity import RESULT, keep_reachable
 from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
 from ndcg_ab.sources import RANKING, Pulled, Queries
+from ndcg_ab.sources.files import file as files
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Result, score_query
 from tests.inputs import write_evaluation
 from tests.laboratory import conclude
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import pull_inputs
-
-pytestmark = pytest.mark.slow
 
 METRICS = ["ndcg@3", "ndcg(ties=average)@5", "ndcg(ties=given)@2", "ndcg(score_precision=float32)@3", "precision@4"]
 QUERIES, DEPTH = 40, 30
@@ -124,6 +129,7 @@ ORDERS: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", mostly_soaked(ORDERS, kept=["ties by id, rising", "ties of 32 bits"]))
 def test_reduced_rankings_come_to_the_same(order: str, tmp_path: Path) -> None:
     """first: the metric by which the page orders what it shows."""
@@ -140,12 +146,14 @@ def test_reduced_rankings_come_to_the_same(order: str, tmp_path: Path) -> None:
     assert any(row["rank"] for row in whole[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"scores": "rising"}, {"ranks": "every other"}, {"scores": "large"}], ids=str)
 def test_what_is_not_plain_is_kept_whole(options: dict[str, str], tmp_path: Path) -> None:
     rankings = reduced_of(made(tmp_path, seed=1, **options), BOTH, [])[1]
     assert [each.reduced for each in rankings.values()] == [None, None]
 
 
+@pytest.mark.slow
 def test_rows_in_any_order_come_to_the_same(tmp_path: Path) -> None:
     evaluation, chance = made(tmp_path, seed=1), random.Random(1)
     in_order = reduced_of(evaluation, BOTH, [])[1]
@@ -160,6 +168,7 @@ def test_rows_in_any_order_come_to_the_same(tmp_path: Path) -> None:
     assert short == whole and not read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["score", "rank"])
 def test_what_lacks_a_value_is_kept_whole(column: str, tmp_path: Path) -> None:
     evaluation = made(tmp_path, seed=1)
@@ -171,6 +180,7 @@ def test_what_lacks_a_value_is_kept_whole(column: str, tmp_path: Path) -> None:
     assert reduce_pulled(lacking, judgments, evaluation.metric_list, 2) is None
 
 
+@pytest.mark.slow
 def test_what_was_noticed_is_told_of_a_reduced_one(tmp_path: Path) -> None:
     evaluation = made(tmp_path, seed=1)
     path = tmp_path / "old.run"
@@ -179,6 +189,7 @@ def test_what_was_noticed_is_told_of_a_reduced_one(tmp_path: Path) -> None:
     assert reduced.reduced and [remark.code for remark in reduced.remarks] == ["several_tags"]
 
 
+@pytest.mark.slow
 def test_a_source_that_answers_few_queries_is_asked_once(tmp_path: Path) -> None:
     """Of more than 300 judged queries; all rows are needed then, and have been read."""
     (tmp_path / "few.py").write_text(
@@ -194,3 +205,113 @@ def test_a_source_that_answers_few_queries_is_asked_once(tmp_path: Path) -> None
     rankings = pull_inputs(evaluation, whole=False).rankings
     assert [(each.reduced, each.count) for each in rankings.values()] == [(None, 40)] * 2
     assert (tmp_path / "calls").read_text() == "called called "
+
+
+# ---- when there are any, what is known of them, and when they are read whole
+
+
+FEW, DEEP = 6, 20  # queries, and results of each
+
+
+def two_systems(folder: Path, metrics: tuple[str, ...] = ("ndcg@3",), spelt: str = "d{}") -> Evaluation:
+    """Two systems, of which the second is the first but for one document far down."""
+    queries, first = [f"q{query}" for query in range(FEW)], [f"d{index}" for index in range(DEEP - 1)]
+    rankings = {name: dict.fromkeys(queries, (*first, last)) for name, last in (("old", "d19"), ("new", "other"))}
+    grades = {query: {spelt.format(place): 1 for place in (0, 5)} for query in queries}
+    return write_evaluation(folder, grades, rankings, metrics=list(metrics))
+
+
+@pytest.mark.parametrize("metric", ["rr@3", "ndcg", "ndcg(unjudged=condense)@3", "ndcg(ideal=recall)@3"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_rankings_come_in_reduced_where_no_metric_looks_beyond_its_cutoff(
+    tmp_path: Path, metric: str, whole: bool
+) -> None:
+    rankings = pull_inputs(two_systems(tmp_path, ("ndcg@3", metric)), whole=whole).rankings
+    assert [bool(pulled.reduced) for pulled in rankings.values()] == [metric == "rr@3" and not whole] * 2
+
+
+def test_one_rank_more_than_the_metrics_count_is_kept(tmp_path: Path) -> None:
+    """It shows whether the last of them is tied; q0 and the other queries of the parity check are kept whole."""
+    judgments = pull_inputs(given := two_systems(tmp_path, ("ndcg@3", "rr@7")), whole=True).judgments
+    wanted = reducing.find_needed_results(given.metric_list, judgments, 2)
+    assert wanted is not None and wanted.depth == 7 + 1
+
+
+def test_what_is_known_of_a_reduced_ranking_is_true_of_its_table(tmp_path: Path) -> None:
+    reduced = pull_inputs(two_systems(tmp_path), whole=False).rankings["new"]
+    whole = pull_inputs(two_systems(tmp_path), whole=True).rankings["new"]
+    assert reduced.count == whole.count == FEW * DEEP
+    assert reduced.query_ids == whole.query_ids
+    assert [reduced.lacks(name) for name in ("score", "rank")] == [False, False]
+    assert reduced.table.equals(whole.table) and reduced.digest == whole.digest
+    assert reduced.with_all_rows().reduced is None
+
+
+@pytest.mark.parametrize("answered", [2, 3])
+def test_a_ranking_that_answers_few_of_the_first_judged_queries_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answered: int
+) -> None:
+    monkeypatch.setattr(reducing, "LOOKED_AT", 4)
+    monkeypatch.setattr(reducing, "FIRST_QUERIES", 3)
+    given = two_systems(tmp_path)
+    lines = (tmp_path / "new.run").read_text().splitlines(keepends=True)
+    left_out = tuple(f"q{query} " for query in range(4 - answered))
+    (tmp_path / "new.run").write_text("".join(line for line in lines if not line.startswith(left_out)))
+    rankings = pull_inputs(given, whole=False).rankings
+    assert rankings["old"].reduced and bool(rankings["new"].reduced) == (answered == 3)
+
+
+@pytest.mark.slow
+def test_ids_that_hardly_meet_are_looked_at_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reducing, "LOOKED_AT", 2)
+    asked = []
+    answer = files.File.answer
+    monkeypatch.setattr(files.File, "answer", lambda self, *rest: asked.append(self.origin) or answer(self, *rest))
+    given = two_systems(tmp_path, spelt="x{}y")
+    found = []
+    for whole in (False, True):
+        with DuckDBEngine(1) as engine:
+            found.append(run_pipeline_text(given, engine, whole=whole))
+    assert found[0] == found[1] and "no_judged_result" in found[0]
+    assert len([origin for origin in asked if origin.endswith(".run")]) == 4  # both files by both
+
+
+def run_pipeline_text(given: Evaluation, engine: DuckDBEngine, *, whole: bool) -> str:
+    try:
+        return evaluate(given, engine, complete=whole)[0].to_json()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+# ---- the sample that is computed twice: results that no metric can look at are not fetched, and every other one is
+
+
+SAMPLED = ("ndcg@3", "ndcg(ties=average)@3", "precision(ties=doc_id_asc)@3", "ndcg(score_precision=float32)@3")
+
+
+def drawn(seed: int, *, scored: bool = True) -> list[Result]:
+    """Forty results with many equal scores, some apart only beyond 32 bits, and ranks that follow nothing."""
+    draw = random.Random(seed)
+    ranks = draw.sample(range(60), 40)
+    scores = [draw.choice((5.0, 5.0 + 1e-9, 4.0, -2.0)) if scored else None for _ in ranks]
+    return [Result(f"d{index:02}", score, ranks[index]) for index, score in enumerate(scores)]
+
+
+def fetched(results: list[Result], places: int) -> list[Result]:
+    table = pa.table([list(column) for column in zip(*results, strict=True)], schema=RESULT)
+    return list(starmap(Result, list_rows(keep_reachable(table, places))))
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("metric", [*SAMPLED, "ndcg(ties=given)@3", "rr(ties=given)@3"])
+def test_what_is_fetched_has_the_value_of_the_whole(metric: str, seed: int) -> None:
+    results = drawn(seed)
+    judgments = {row.doc_id: float(index % 4) for index, row in enumerate(results)}
+    assert score_query(parse(metric), fetched(results, 3), judgments) == score_query(parse(metric), results, judgments)
+
+
+def test_ranks_alone_are_cut_by_rank_and_scores_beyond_32_bits_are_kept() -> None:
+    assert {row.rank_given for row in fetched(drawn(1, scored=False), 5)} == set(
+        sorted(row.rank_given for row in drawn(1) if row.rank_given is not None)[:5]
+    )
+    assert len(fetched([Result("a", 1e300), Result("b", 1e299), Result("c", 1.0)], 1)) == 2

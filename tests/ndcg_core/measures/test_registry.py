@@ -4,7 +4,6 @@ import ast
 from dataclasses import fields
 
 import pytest
-from hypothesis import strategies as st
 
 from ndcg_core.measures import metric as definitions
 from ndcg_core.measures.meanings import CHOICE_MEANINGS, MEASURE_MEANINGS, VALUE_MEANINGS
@@ -26,9 +25,6 @@ from ndcg_core.measures.registry import (
 from ndcg_core.measures.score import discount, gain, score_query
 from tests.laboratory import in_order
 from tests.paths import ROOT
-from tests.strategies import DOCUMENTS, GRADES
-
-JUDGED = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1)
 
 
 @pytest.mark.parametrize("entries", [GAINS, DISCOUNTS, IDEALS, MEASURES], ids=["gain", "discount", "ideal", "measure"])
