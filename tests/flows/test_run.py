@@ -1,8 +1,9 @@
-"""A run: what is tried again or given up, when Prefect is asked for, and one that fails or hangs.
+"""A run: what is tried again or given up, when Prefect is asked for, one that fails or hangs, and the events of a run.
 
-Nobody waits for ever, and nothing is done twice.
+Nobody waits for ever, and nothing is done twice. The `message` that automations are sent can be posted as it is.
 """
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -18,13 +19,18 @@ from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.config.model.operation import Prefect
 from ndcg_ab.errors import InputError, ParityError, UnavailableError
 from ndcg_ab.flows import run
+from ndcg_ab.flows.events import events_of
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.pulls import pull_ranking
 from ndcg_ab.pipeline.stages import run_stages, score_all
 from ndcg_ab.pipeline.store import Store
 from ndcg_ab.report import bundle_files
+from ndcg_ab.results.outcome import GateResult
+from ndcg_ab.results.wording import SECONDARY
 from ndcg_ab.runs.run import STAGES, perform_patiently, publish
+from tests.ndcg_ab.comparing.test_since_last import moved_system
+from tests.ndcg_ab.report.test_decision_summary import outcome
 from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration, dripping
@@ -268,3 +274,41 @@ def test_a_prefect_that_answers_byte_by_byte_is_not_awaited(monkeypatch: pytest.
     with dripping() as port:
         assert str(observed.explain_no_answer(f"http://127.0.0.1:{port}/api")).endswith("does not answer in 1 s")
     assert time.monotonic() - began < 3
+
+
+FAILED = (
+    GateResult("no regression", False, "new against old, ndcg@2: regressed (-0.3691)", ("new",)),
+    GateResult("judged", False, "new: 20 % judged on ndcg@2, 50 % must be", ("new",)),
+    GateResult("unanswered", True, "no system leaves more than 3 queries unanswered"),
+)
+
+
+@pytest.mark.slow
+def test_failed_gates_stand_one_a_line(tmp_path: Path) -> None:
+    found = dataclasses.replace(outcome("good", new="bad"), gates=FAILED)
+    failed, regressed = events_of(small(tmp_path), {"bundle": "b"}, found, None)
+    assert failed["payload"]["message"].splitlines() == [
+        "small: ✗ new regressed, 1 more (gate failed); do not ship new -0.3691 ndcg@2",
+        "no regression: new against old, ndcg@2: regressed (-0.3691)",
+        "judged: new: 20 % judged on ndcg@2, 50 % must be",
+    ]
+    assert list(failed["payload"]["gates"]) == ["no regression", "judged"]
+    assert regressed["payload"]["message"].startswith("small: new regressed against old, ndcg@2 -0.3691 [")
+    assert failed["payload"]["bundle"] == regressed["payload"]["bundle"] == "b"
+
+
+def test_of_what_only_describes_nothing_is_sent(tmp_path: Path) -> None:
+    found = outcome("good", new="bad")
+    described = [dataclasses.replace(row, family=SECONDARY, exploratory=True) for row in found.comparisons]
+    assert list(events_of(small(tmp_path), {}, dataclasses.replace(found, comparisons=tuple(described)), None)) == []
+
+
+@pytest.mark.slow
+def test_a_drop_says_what_caused_it(tmp_path: Path) -> None:
+    found = moved_system(-0.3)
+    wide = {"simultaneous_low": -0.5, "simultaneous_high": -0.1}  # together with other systems
+    found = dataclasses.replace(found, comparisons=tuple(dataclasses.replace(row, **wide) for row in found.comparisons))
+    *_, drop = events_of(small(tmp_path), {}, outcome("good"), found)
+    row = found.dropped[0]
+    figures = f"{row.metric} {row.difference:+.4f} [-0.5000, -0.1000]"
+    assert drop["payload"]["message"] == f"small: new dropped since evaluation 6, {figures}; changed: ranking"
