@@ -36,8 +36,7 @@ def in_folder(folder: Path, name: str) -> Evaluation:
 
 def logged(evaluation: Evaluation) -> list[str]:
     """Return the keys of the bundles that the evaluation's tracker has."""
-    paths = sorted(Path(make_tracker(evaluation).address(evaluation)).rglob("*.jsonl"))
-    return [lines(path)[0]["key"] for path in paths]
+    return sorted(lines(path)[0]["key"] for path in Path(make_tracker(evaluation).address(evaluation)).rglob("*.jsonl"))
 
 
 @pytest.mark.slow
