@@ -29,9 +29,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import LARGEST_FLOAT32, RankedDoc, Result, rank_results, score_query, shared_ideal
 
 Answer = tuple[str, str]  # system_id, query_id
-Pieces = Callable[
-    [], Iterable[pa.Table]
-]  # begins to read system_id, query_id, doc_id, score, rank_given from the start
+Pieces = Callable[[], Iterable[pa.Table]]  # reads system_id, query_id, doc_id, score, rank_given from the start
 Keys = NDArray[np.float64]
 UNJUDGED = RankedDoc("", 0)  # placeholder for every unjudged document; no document has an empty id
 

@@ -162,7 +162,8 @@ def judge_next(
         named = options | {"files": files, "metric": [chosen] if chosen else None}
         given = assign_inputs(named, "judge-next", ", or a configuration")
         evaluation = evaluation_from_options(given, least_systems=2)
-    output = Output([*local_inputs(evaluation), *filter(None, [config])], quiet=quiet, csv=csv, json=json, sheet=sheet)
+    inputs = [*local_inputs(evaluation), *([config] if config else [])]
+    output = Output(inputs, quiet=quiet, csv=csv, json=json, sheet=sheet)
     from ndcg_ab.report.terminal.labels import effect_sentences, print_to_judge, to_csv, to_json
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies import judge_next as study

@@ -236,7 +236,6 @@ REFUSED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mistake", REFUSED)
 def test_what_cannot_correct_is_refused(mistake: str, case: Case) -> None:
     file, said = REFUSED[mistake]
