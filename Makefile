@@ -8,7 +8,7 @@ WORKERS ?= 2
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help soak soaked stops full-disks leaving bombing hiding demo demo-night demo-http check test tested coverage oldest lint fuzz kills audit docs reference site
+.PHONY: help soak soaked stops full-disks leaving bombing hiding demo demo-night demo-http check test tested tested_fast coverage oldest lint fuzz kills audit docs reference site
 .PHONY: styled typed warm pictures benchmark calibration clean wheel
 
 # What there is to make: the first line of what stands above each target.
@@ -31,7 +31,10 @@ demo-http: .venv/ready
 	$(BIN)/python configs/demo_http.py
 
 # Before every commit, in less than a minute: linters, types and the fast tests.
-check: lint
+check: .venv/ready
+	$(MAKE) --no-print-directory --jobs 2 lint tested_fast
+
+tested_fast: .venv/ready
 	$(PYTEST) --ignore tests/slow -m "not slow"
 
 # Everything, in a few minutes: the same, and what needs servers, kills, a browser, a wheel or many repetitions.

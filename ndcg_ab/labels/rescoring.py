@@ -190,8 +190,7 @@ def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
         return None
     judged = split_by_judge(read.judgments.singles, evaluation.judgments_precedence)
     counts = np.bincount(judged.key)
-    several = counts[judged.key] > 1
-    if not several.any():
+    if counts.max() < 2:
         return None
     odd, noise = disagreed_keys(judged), tuple[JudgeNoise, ...]()
     if len(odd):
@@ -202,7 +201,7 @@ def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
         judges=tuple(list_judges(judged, evaluation.slices.smallest, partial(compare_by, evaluation, read, judged))),
         several=int((counts > 1).sum()),
         disagreed=len(odd),
-        alpha=krippendorff_alpha(judged.key[several], judged.grade[several]),
+        alpha=krippendorff_alpha(judged.key, judged.grade),
         pairs=tuple(compare_pairs_of_judges(judged)),
         noise=noise,
     )

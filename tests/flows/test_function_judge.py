@@ -25,8 +25,6 @@ from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import WouldComputeError, calling, is_known, no_tracker, perform_run, plain_page, undrawn
 
-pytestmark = pytest.mark.slow
-
 GRADES = {"a": 2, "b": 1, "c": 0, "d": 1}
 QUERIES = {f"q{at:02d}": {"text": "red shoe", "kind": "long" if at % 2 else "short"} for at in range(20)}
 OLD = {query: {"c": 3.0, "b": 2.0, "a": 1.0, "z": 0.5} for query in QUERIES}
@@ -101,6 +99,7 @@ def test_it_is_asked_about_what_systems_show(changes: dict[str, Any], docs: str,
     assert sorted(count_asked(tmp_path)) == sorted(f"{query}{doc}" for query in QUERIES for doc in docs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precedence", mostly_soaked(["last", "highest", "together"], kept=["last"]))
 def test_a_file_s_grade_always_counts(precedence: Any) -> None:
     """The function grades a with 2 and c with 0, the file the other way round; of q19 it has the function's alone."""
@@ -114,6 +113,7 @@ def test_a_file_s_grade_always_counts(precedence: Any) -> None:
     assert told["cohen_kappa"] == pytest.approx(0)  # by chance a third of the grades are the same
 
 
+@pytest.mark.slow
 def test_at_most_200_of_the_files_grades_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ndcg_ab.labels.function_judge.SAMPLED", 7)
     people = {query: {"a": 2, "b": 1, "c": 1, "d": 1} for query in QUERIES}
@@ -134,6 +134,7 @@ def test_what_it_cannot_say_stays_unjudged() -> None:
         compared(lambda query, document: None)
 
 
+@pytest.mark.slow
 def test_what_it_said_is_not_asked_again_but_without_a_source_it_is() -> None:
     told: list[str] = []
     first = compared(known, progress=told.append)
@@ -183,6 +184,7 @@ def count_asked(folder: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+@pytest.mark.slow
 def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
     write_judgments(tmp_path / "people.qrels", {query: {"a": 2, "b": 0} for query in QUERIES})
     body = "{'a': 2, 'b': 1}.get(document.doc_id, 0)"
@@ -280,6 +282,7 @@ def test_workers_are_threads(tmp_path: Path) -> None:
 # ---- what is known
 
 
+@pytest.mark.slow
 def test_damaged_answers_are_asked_for_again() -> None:
     first = compared(known)
     folder = cache_folder()
@@ -313,6 +316,7 @@ def test_the_page_tells_it_with_and_without_several_judges(tmp_path: Path) -> No
     assert "Judges</h2>" not in compared({"q00": {"a": 1}}).report(tmp_path / "plain.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_example_judge(tmp_path: Path) -> None:
     evaluation = configured(tmp_path, "1")
     (tmp_path / "documents.csv").write_text("doc_id,title\na,Red shoe\nb,Blue shoe\nc,Green hat\n")

@@ -283,7 +283,6 @@ FAILED = (
 )
 
 
-@pytest.mark.slow
 def test_failed_gates_stand_one_a_line(tmp_path: Path) -> None:
     found = dataclasses.replace(outcome("good", new="bad"), gates=FAILED)
     failed, regressed = events_of(small(tmp_path), {"bundle": "b"}, found, None)

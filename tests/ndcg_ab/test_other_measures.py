@@ -83,7 +83,6 @@ def test_values() -> None:
         measure_values(metric, {"q1": {"a": 0.7}}, ranking)
 
 
-@pytest.mark.slow
 def test_an_evaluation_has_them_beside_ours_or_alone() -> None:
     """Of q1, q2 and q4, as ours: nothing in q3 is relevant, and an unanswered query counts."""
     outcome = outcome_of(JUDGMENTS, RANKINGS, ["ndcg@10", "SetP", "-NumRet"])

@@ -295,7 +295,6 @@ def test_power_plans_with_them(folder: Path, named: tuple[str, ...]) -> None:
     assert ten_times == pytest.approx(plan["mde"] / 10**0.5, rel=0.1)  # and a few more degrees of freedom
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "said"),
     [

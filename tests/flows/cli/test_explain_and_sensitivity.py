@@ -12,8 +12,6 @@ from tests.inputs import write_judgments, write_rankings
 from tests.laboratory import plant_fault
 from tests.paths import DATA
 
-pytestmark = pytest.mark.slow
-
 FILES = ["--judgments", f"{DATA}/judgments.qrels", "--system", f"new={DATA}/new.run"]
 BOTH = [*FILES, "--system", f"old={DATA}/old.run"]
 
@@ -85,6 +83,7 @@ def test_explain_holds_the_sql_against_the_core(monkeypatch: pytest.MonkeyPatch)
     assert "parity check: query 'pasta', system new" in found.stderr
 
 
+@pytest.mark.slow
 def test_sensitivity_tries_72_definitions(tmp_path: Path) -> None:
     picture = tmp_path / "matrix.svg"
     text = run("sensitivity", *BOTH, "--picture", str(picture), "--json", str(tmp_path / "out.json"))
@@ -122,6 +121,7 @@ def test_sensitivity_knows_how_the_queries_were_sampled(tmp_path: Path) -> None:
     assert "as with ndcg@5: not testable (all queries are of one cluster)." in run("sensitivity", *BOTH, *one, *sampled)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "tables"), [(44, 0), (60, 2), (80, 1)])
 def test_every_definition_can_be_read(width: int, tables: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand: names take 28 columns, a definition 12 more: four fit 80, two (one ideal) 60; 44 has lists."""

@@ -11,8 +11,6 @@ from ndcg_ab.flows.cli.console import program_name
 from tests.commands import invoke
 from tests.paths import DATA
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -27,6 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return here
 
 
+@pytest.mark.slow
 def test_files_are_guessed_and_the_configuration_passes_check(folder: Path) -> None:
     found = invoke(["init", "runs/old.run", "queries.tsv", "judgments.qrels", "runs/new.run", "--metric", "nDCG@5"])
     assert found.exit_code == 0, found.output
@@ -63,6 +62,7 @@ def test_weights_are_told(folder: Path) -> None:
     read_config(folder / "ndcg-ab.yaml")
 
 
+@pytest.mark.slow
 def test_files_are_named_and_lie_elsewhere(folder: Path) -> None:
     (folder / "conf").mkdir()
     (folder / "judged.txt").write_text("qid,url,rating\nbread,bread-guide,1\n")

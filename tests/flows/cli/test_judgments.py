@@ -10,8 +10,6 @@ import pytest
 from tests import commands
 from tests.inputs import write_judgments, write_rankings
 
-pytestmark = pytest.mark.slow
-
 QUERIES = [f"q{number:02d}" for number in range(40)]
 
 
@@ -88,6 +86,7 @@ def turned(folder: Path) -> str:
     return invoke(folder, *words).stdout
 
 
+@pytest.mark.slow
 def test_order_and_verdicts_turn(folder: Path, turned: str) -> None:
     found = json.loads((folder / "turned.json").read_text())
     assert (found["agreement"]["pairs"], found["agreement"]["only_second"]) == (80, 1)
@@ -105,6 +104,7 @@ def test_order_and_verdicts_turn(folder: Path, turned: str) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_same_judgments_change_nothing(folder: Path) -> None:
     """A judgment that stands twice is one."""
     found = invoke(folder, "{}/people", "{}/twice", *systems("old", "new"), "--metric", "rr")
@@ -123,6 +123,7 @@ def test_what_is_printed(turned: str) -> None:
     assert lines[at + 1] == "rr new second +0.5000 improved; changes"
 
 
+@pytest.mark.slow
 def test_warnings_are_told_once(folder: Path) -> None:
     """What the sets share stands below the first alone, notes in the JSON alone."""
     (folder / "odd").write_text((folder / "people").read_text().replace("q01 0 a 1", "q01 0 a 0") + "q99 0 a 1\n")

@@ -110,6 +110,7 @@ CASES = {  # a command beside the example's files -> what its message says; what
 UNREADY = ("JUDGMENTS", "BASELINE", " E", "EVENTS", "scores.csv", "events", " run ", "history")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("command", ["compare few.qrels 'new a.run' old.run --metric ndcg@5", "run c.yaml"])
 def test_the_screen_hands_over_judge_next_with_the_inputs(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,8 +13,6 @@ from tests.commands import invoke
 from tests.paths import DATA
 from tests.repeated import mostly_soaked
 
-pytestmark = pytest.mark.slow
-
 RANKED = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
 RANKED += ["--system", f"new={DATA / 'new.run'}", "--system", f"last={DATA / 'old.run'}"]
 METRICS = ["--metric", "ndcg@5", "--secondary", "rr", "--guardrail", "recall@5=0.05"]
@@ -53,6 +51,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("what", mostly_soaked(OPTIONS, kept=["all pairs", "slices and weights"]))
 def test_our_own_values_give_the_same_bits(what: str, ours: Path) -> None:
     options = [*METRICS, "--resamples", "1000", *OPTIONS[what]]
@@ -90,6 +89,7 @@ def as_trec_eval(ours: Path, folder: Path) -> list[str]:
     return options
 
 
+@pytest.mark.slow
 def test_what_trec_eval_prints_gives_the_same_within_rounding(ours: Path, tmp_path: Path) -> None:
     exact = compared(*RANKED, "--metric", "ndcg@5")["comparisons"]
     rounded = compared(*as_trec_eval(ours, tmp_path))

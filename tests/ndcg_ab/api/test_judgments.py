@@ -22,7 +22,6 @@ SYSTEMS = {
 }
 
 
-@pytest.mark.slow
 def test_dictionaries_and_tables() -> None:
     rows = [(query, doc, grade) for query, grades in MODEL.items() for doc, grade in grades.items()]
     table = pa.table(dict(zip(("query_id", "doc_id", "rating"), map(list, zip(*rows, strict=True)), strict=True)))
@@ -44,7 +43,6 @@ def test_what_the_command_writes() -> None:
     assert json.loads(ndcg_ab.compare_judgments(judgments, judgments, systems).to_json()) == json.loads(written)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -66,7 +64,6 @@ def test_refused(arguments: dict[str, Any], message: str) -> None:
 FILES = {"old": DATA / "old.run", "new": DATA / "new.run"}
 
 
-@pytest.mark.slow
 def test_rows_table_and_sheet_agree(tmp_path: Path) -> None:
     found = ndcg_ab.judge_next(DATA / "judgments.qrels", FILES, metric="precision@5", count=2, candidates="new")
     assert [row.place for row in found.rows] == [1, 2]

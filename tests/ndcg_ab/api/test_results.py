@@ -20,8 +20,6 @@ from ndcg_core.statistics.estimates.mean_difference import deviation_of_interval
 from tests.commands import invoke
 from tests.ndcg_ab.api.frames import JUDGMENTS, QUERIES, SYSTEMS
 
-pytestmark = pytest.mark.slow
-
 HOSTILE = "<script>alert('&')</script>"
 FILES = ["--judgments", JUDGMENTS, *(f"--system={name}={path}" for name, path in SYSTEMS.items())]
 
@@ -126,6 +124,7 @@ def test_one_system_alone() -> None:
     assert result.to_arrow().num_rows == 0 and len(result.to_pandas()) == 0
 
 
+@pytest.mark.slow
 def test_a_query_set_that_no_metric_can_score() -> None:
     found = {"q": {"a": 0}}, {"old": {"q": {"a": 1.0}}, "new": {"q": {"a": 1.0}}}
     with pytest.raises(ndcg_ab.InputError, match=r"no query can be scored: .* \[nothing_scored\]"):
@@ -135,6 +134,7 @@ def test_a_query_set_that_no_metric_can_score() -> None:
     assert "no query can be scored" in str(result)
 
 
+@pytest.mark.slow
 def test_text_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch, plain: ndcg_ab.CompareResult) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr("shutil.get_terminal_size", lambda fallback=(80, 24): os.terminal_size(fallback))
@@ -231,6 +231,7 @@ def test_tables_need_no_other_library(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ndcg_ab.compare(judgments, {"a": ranking}).to_arrow().num_rows == 0
 
 
+@pytest.mark.slow
 def test_the_page_is_the_command_s(tmp_path: Path) -> None:
     """All but the moment."""
     mine = ndcg_ab.compare(JUDGMENTS, SYSTEMS).report(tmp_path / "mine.html").read_text()
@@ -241,6 +242,7 @@ def test_the_page_is_the_command_s(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.html", "theirs.html"]
 
 
+@pytest.mark.slow
 def test_the_page_says_what_was_given_in_memory() -> None:
     ranking = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
     rows = ndcg_ab.compare({"q": {"a": 1}}, {"new": ranking})._page.about["inputs"]

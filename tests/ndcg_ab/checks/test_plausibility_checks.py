@@ -7,6 +7,7 @@ import pytest
 
 import ndcg_ab
 from ndcg_ab.checks.plausibility_checks import (
+    check_odd_documents,
     concordance,
     describe_repeated_texts,
     describe_shared_ids,
@@ -82,6 +83,15 @@ def test_all_places_that_the_metric_looks_at_count_and_no_others() -> None:
     with DuckDBEngine() as engine:
         fill(engine, judgments, {"old": {"q": [Result(doc, -float(at)) for at, doc in enumerate("abcdf")]}}, ["ndcg@4"])
         assert system_orders(engine, parse("ndcg@4"), pulled_judgments(judgments)) == {"old": [-1 / 3]}
+
+
+def test_documents_of_queries_without_judgments_are_nothing_odd() -> None:
+    shown = {"q": [Result("a", 1.0)], "r": [Result("null", 1.0)], "s": [Result("s", 1.0)], "t": [Result("t", 1.0)]}
+    with DuckDBEngine() as engine:
+        fill(engine, {"q": {"a": 1.0}}, {"old": shown}, ["ndcg@4"])
+        assert not list(check_odd_documents(engine, [parse("ndcg@4")]))
+        fill(engine, {query: {"a": 1.0} for query in "qrst"}, {"old": shown}, ["ndcg@4"])
+        assert {finding.code for finding in check_odd_documents(engine, [parse("ndcg@4")])} == {"placeholder_document"}
 
 
 def test_how_far_an_order_is_that_of_the_grades() -> None:

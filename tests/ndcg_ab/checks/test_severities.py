@@ -12,8 +12,6 @@ from tests.commands import invoke
 from tests.laboratory import in_order, pulled_ranking
 from tests.paths import ROOT
 
-pytestmark = pytest.mark.slow
-
 JUDGMENTS = {"q1": {"a": 1}, "q2": {"a": 1}}
 SYSTEMS = {"old": {"q1": {"a": 2.0}, "q2": {"a": 2.0}}, "new": {"q1": {"b": 2.0, "a": 1.0}}}
 CODES_THERE = {"unanswered_query", "few_queries", "few_judged", "judged_differs", "different_depths"}
@@ -90,6 +88,7 @@ def test_every_code_that_is_used_is_known() -> None:
     assert not [code for code in CODES if f'"{code}"' not in text and f"'{code}'" not in sql and code not in raised]
 
 
+@pytest.mark.slow
 def test_the_entry_of_a_code() -> None:
     found = invoke(["findings", "few_judged"])
     assert CODES["few_judged"].advice.split(",")[0] in " ".join(found.stdout.split())

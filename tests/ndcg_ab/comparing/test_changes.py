@@ -240,7 +240,6 @@ def test_what_is_refused(ids: list[Any], said: str) -> None:
     assert str(error.value).startswith(said)
 
 
-@pytest.mark.slow
 def test_with_scores_of_another_tool(result: ndcg_ab.CompareResult) -> None:
     given = ndcg_ab.compare(scores=result.query_scores, intended=MEANT, resamples=200)
     assert [row.differing for row in parts(given).values()] == [row.differing for row in parts(result).values()]

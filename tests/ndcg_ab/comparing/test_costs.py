@@ -374,7 +374,6 @@ def test_requests_that_warm_up_do_not_count(tmp_path: Path) -> None:
     assert {(row.queries, row.cold_requests) for row in costs_of(found).values} == {(12, 2)}
 
 
-@pytest.mark.slow
 def test_an_engine_that_fails_while_it_is_measured(tmp_path: Path) -> None:
     """As in a pull: one query too many is an error; one that may fail has a time, and no other cost."""
 
@@ -413,7 +412,6 @@ def test_an_engine_that_fails_while_it_is_measured(tmp_path: Path) -> None:
                 )
 
 
-@pytest.mark.slow
 def test_a_file_cannot_be_asked(folder: Path) -> None:
     with pytest.raises(InputError, match=r"base\.csv: cannot be asked again, as costs.by_turns needs: take by_turns"):
         compared(folder, ["alike"], costs={"by_turns": True})
@@ -591,7 +589,6 @@ def test_an_interval_holds_whatever_an_answer_would_have_taken(seed: int) -> Non
 # ---- costs that are not known
 
 
-@pytest.mark.slow
 def test_queries_without_a_cost_are_counted(comparing: Callable[..., CompareResult]) -> None:
     found = comparing({"alike": dict.fromkeys(range(34), "")})
     assert {(row.queries, row.asked) for row in costs_of(found).values} == {(66, 100)}

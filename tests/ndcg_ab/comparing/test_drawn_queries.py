@@ -207,7 +207,6 @@ def test_unweighted_takes_the_judged_queries_as_they_are(world: Any) -> None:
     assert compare(world, weighted=False).comparison("b").difference == plain.difference
 
 
-@pytest.mark.slow
 def test_drawn_queries_must_be_judged_and_zeros_stay_zero(world: Any) -> None:
     rows, systems, judgments = world
     moved = systems["b"] | {"q00": dict(zip(reversed(DOCS), systems["b"]["q00"].values(), strict=True))}
@@ -272,7 +271,6 @@ def test_what_draw_cannot_have_written_is_refused(world: Any, column: str, value
     assert sentence in str(refused.value)
 
 
-@pytest.mark.slow
 def test_proxy_judgments_correct_by_their_mean_over_the_log() -> None:
     """Forty drawn of sixty queries that differ; the share is the slope of the careful differences on the proxy ones."""
     rng = np.random.default_rng(8)

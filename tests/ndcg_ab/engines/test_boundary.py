@@ -20,8 +20,6 @@ from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.runs import folder as folder_store
 from tests.small_evaluation import small, undrawn
 
-pytestmark = pytest.mark.slow
-
 SPARK = {"spark": {"master": "local[2]"}}  # what is asked then, is asked of the stand-in
 METRICS = ["ndcg@10", "ndcg(ties=average)@3", "ndcg(unjudged=condense)@5", "ndcg(ideal=recall)@5", "rr"]
 
@@ -57,6 +55,7 @@ class Cluster:
         return BoundaryEngine(DuckDBEngine(), self.begin)
 
 
+@pytest.mark.slow
 def test_documents_that_stand_twice_are_taken_out_there(tmp_path: Path) -> None:
     evaluation, cluster = small(tmp_path, metrics=["ndcg(duplicates=first)@10"]), Cluster()
     ranking = tmp_path / "inputs" / "new.run"
@@ -79,6 +78,7 @@ def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | 
     return undrawn(small(folder, **changes)).bundle
 
 
+@pytest.mark.slow
 def test_a_run_of_several_steps_begins_it_once_and_has_the_same_outcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +97,7 @@ def test_a_run_of_several_steps_begins_it_once_and_has_the_same_outcome(
         assert getattr(there, table).to_pylist() == getattr(here, table).to_pylist(), table
 
 
+@pytest.mark.slow
 def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rankings the rows of the queries that are recomputed, checked for placeholders, or shown on the page."""
     monkeypatch.setattr(concluding, "SHOWN_QUERIES", 3)
@@ -114,6 +115,7 @@ def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(set(page.rankings["query_id"].to_pylist())) == 3
 
 
+@pytest.mark.slow
 def test_the_doubt_takes_first_places_and_counts(tmp_path: Path) -> None:
     """What comes over for tipping factors: no more rows of the rankings."""
     given = {}
@@ -143,6 +145,7 @@ def test_where_a_cluster_has_too_many_places_the_answer_says_what_was_not_asked(
     assert cluster.begun[0].given.get("top_document", 0) <= 1  # how many there are is one row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["SCORE", "DRAW"])
 def test_it_is_left_where_a_step_fails(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster()

@@ -20,7 +20,7 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.printing import print_to_text
 from tests.small_evaluation import DATA, nights, rows_of, small, unlogged
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
+pytestmark = pytest.mark.usefixtures("plain_pages")
 Change = Callable[[list[str]], list[str]]
 GATE = {"gate": {"no_regression": False, "guardrails": False, "no_drop": True}}
 
@@ -56,6 +56,7 @@ def printed(found: SinceLast | None) -> str:
     return print_to_text(print_since, found, width=160)
 
 
+@pytest.mark.slow
 def test_a_drop_is_told_once(tmp_path: Path) -> None:
     """Found in its night, with what was lost; the night after nothing changed, and a way back is another change."""
     queries = {"queries": {"file": "queries.tsv"}}
@@ -151,6 +152,7 @@ def deeper(lines: list[str]) -> list[str]:
     return [*lines, f"{query_id} Q0 nobody-looks-here 900 -1000 new"]
 
 
+@pytest.mark.slow
 def test_new_judgments_are_no_drop_of_a_ranking(tmp_path: Path) -> None:
     """Harsher judgments take from a mean what a ranking, changed where no metric looks, has not lost."""
     nights(tmp_path, 1)
@@ -165,6 +167,7 @@ def test_new_judgments_are_no_drop_of_a_ranking(tmp_path: Path) -> None:
     assert since(bundle).dropped == [] and bundle.outcome.gate == "passed"
 
 
+@pytest.mark.slow
 def test_a_drop_is_as_large_with_new_judgments_as_without(tmp_path: Path, after_both: bundles.Bundle) -> None:
     """Both changes in one night find of the ranking what they find when the judgments changed the night before."""
     rewrite(tmp_path, "judgments.qrels", regraded)
@@ -178,6 +181,7 @@ def test_a_drop_is_as_large_with_new_judgments_as_without(tmp_path: Path, after_
     assert " from the ranking" in printed(found[0]) and " from the ranking" in printed(found[1])
 
 
+@pytest.mark.slow
 def test_it_is_said_where_it_cannot_be_told(tmp_path: Path) -> None:
     nights(tmp_path, 1)
     rewrite(tmp_path, "judgments.qrels", regraded)
@@ -197,6 +201,7 @@ def test_it_is_said_where_it_cannot_be_told(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_can_be_compared(tmp_path: Path) -> None:
     """A metric of the same definition with its values per query; a system that is new is said."""
     nights(tmp_path, 1)

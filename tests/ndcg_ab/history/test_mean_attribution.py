@@ -34,7 +34,6 @@ from tests.laboratory import core_scores, results
 from tests.ndcg_ab.history.test_last_night import since
 from tests.small_evaluation import DATA, nights, rows_of, small, undrawn
 
-pytestmark = pytest.mark.slow
 CAUSES = ("ranking", "judgments", "queries")
 Judgments = dict[str, dict[str, float]]
 Weights = dict[str, float]
@@ -99,6 +98,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[P
     return made
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("planted", ["ranking", EVERYTHING])
 def test_a_planted_change_is_named(planted: str, changed: Callable[[str], tuple[Path, bundles.Bundle]]) -> None:
     folder, bundle = changed(planted)
@@ -123,6 +123,7 @@ def test_a_planted_change_is_named(planted: str, changed: Callable[[str], tuple[
     assert "mixes" not in format_since(found)
 
 
+@pytest.mark.slow
 def test_it_is_kept_where_the_rest_is(changed: Callable[[str], tuple[Path, bundles.Bundle]]) -> None:
     folder, bundle = changed(EVERYTHING)
     row = of_new(since(bundle))
@@ -143,6 +144,7 @@ def test_it_is_kept_where_the_rest_is(changed: Callable[[str], tuple[Path, bundl
     )
 
 
+@pytest.mark.slow
 def test_where_it_cannot_be_told_it_is_said_and_no_number_given(tmp_path: Path) -> None:
     """What changed alone is all, whatever is left of the previous evaluation; mixed changes need its tables."""
     first = nights(tmp_path, 1)[0]
@@ -161,6 +163,7 @@ def test_where_it_cannot_be_told_it_is_said_and_no_number_given(tmp_path: Path) 
     assert "whether its ranking dropped cannot be told" in text and " from " not in text
 
 
+@pytest.mark.slow
 def test_values_that_another_program_made_are_not_split(tmp_path: Path) -> None:
     """The kept values of the previous evaluation are not those of its own rankings and judgments."""
     nights(tmp_path, 1)
@@ -176,6 +179,7 @@ def test_values_that_another_program_made_are_not_split(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_scores_of_another_tool_are_not_split(tmp_path: Path) -> None:
     def scored(day: int, value: float) -> bundles.Bundle:
         rows = [f"{system}\tq{n}\tndcg@10\t{value / n}" for system in ("old", "new") for n in range(1, 9)]

@@ -28,8 +28,6 @@ from tests.slow.broken_servers import configuration
 from tests.small_evaluation import changed_run, rows_of, small, undrawn
 from tests.small_evaluation import nights as nights_of
 
-pytestmark = pytest.mark.slow
-
 PAGE = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
 LONG = "hybrid-retrieval-cross-encoder-reranked-v7.12-experimental"
 FULL: dict[str, Any] = {
@@ -106,6 +104,7 @@ def test_a_guardrail_that_unjudged_results_turn_is_open_as_on_the_screen() -> No
     assert any(line.startswith("? ") for line in lines), "the legend has no other mark"
 
 
+@pytest.mark.slow
 def test_what_changed_is_named(evaluation: Evaluation) -> None:
     found = read_timeline(evaluation, None, None)
     assert [each.changed for each in found.evaluations] == [
@@ -126,6 +125,7 @@ def test_what_changed_is_named(evaluation: Evaluation) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 200])
 def test_one_line_for_each_evaluation_at_any_width(width: int, evaluation: Evaluation) -> None:
     found = read_timeline(evaluation, None, None)
@@ -148,12 +148,14 @@ def test_one_line_for_each_evaluation_at_any_width(width: int, evaluation: Evalu
     assert (f"{found.evaluations[0].compared['new'].difference:+.4f}" in text) == (width == 200)
 
 
+@pytest.mark.slow
 def test_short_names_stand_over_their_columns(evaluation: Evaluation) -> None:
     found = read_timeline(evaluation, None, 1)
     (head,) = [line for line in printed(found, 80) if "night" in line]
     assert head.split() == ["night", "old", "new", "what", "happened"]
 
 
+@pytest.mark.slow
 def test_last_and_metric(evaluation: Evaluation) -> None:
     found = read_timeline(evaluation, "Recall@5", 2)
     assert [each.ordinal for each in found.evaluations] == [5, 6]
@@ -165,6 +167,7 @@ def test_last_and_metric(evaluation: Evaluation) -> None:
         read_timeline(other, None, None)
 
 
+@pytest.mark.slow
 def test_a_metric_that_changed_its_definition_is_said(evaluation: Evaluation, folder: Path) -> None:
     with database.open_history_for(database.history_path(evaluation)) as past:
         ((before,),) = past.rows("metric", ("hash",), where={"ordinal": 2, "metric": "ndcg@10"})
@@ -179,6 +182,7 @@ def test_a_metric_that_changed_its_definition_is_said(evaluation: Evaluation, fo
             )
 
 
+@pytest.mark.slow
 def test_many_evaluations_fit_the_bars(evaluation: Evaluation) -> None:
     found = read_timeline(evaluation, None, None)
     many = Timeline(found.name, found.metric, found.systems, found.evaluations * 30)
@@ -273,6 +277,7 @@ def test_every_view_takes_nights_without_a_value(values: dict[str, float | None]
     assert make_digest(found, datetime(2026, 1, 1, tzinfo=UTC)).evaluations == count
 
 
+@pytest.mark.slow
 def test_the_latest_night_may_lack_the_metric(tmp_path: Path) -> None:
     """The advice works: the number of evaluations that it names reaches one with a value."""
     earlier = small(tmp_path)
@@ -291,6 +296,7 @@ def command(evaluation: Evaluation, *words: str) -> Any:
     return invoke(["history", str(configuration(evaluation, evaluation.directory.parent)), *words])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["--query", "bread"]])
 def test_the_picture_shows_what_is_printed(
     words: list[str], evaluation: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -311,6 +317,7 @@ def test_a_failed_gate_names_each_system_once(systems: str | None, told: str) ->
     assert timelines.failure_text("no drop", systems) == told
 
 
+@pytest.mark.slow
 def test_the_command(evaluation: Evaluation, tmp_path: Path) -> None:
     found = command(evaluation)
     assert found.exit_code == 0, found.output
@@ -354,6 +361,7 @@ def test_there_are_queries_to_run() -> None:
     assert len(QUERIES) >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("title", "text"), QUERIES, ids=[title for title, _ in QUERIES])
 def test_the_queries_of_the_documentation_work(title: str, text: str, evaluation: Evaluation) -> None:
     assert rows_of(evaluation, text), title

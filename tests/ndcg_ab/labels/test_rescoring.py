@@ -117,13 +117,14 @@ def shown(folder: Path) -> str:
     return found.stdout
 
 
-@pytest.mark.slow
 def test_a_line_says_where_they_disagree_and_details_show_each(folder: Path, shown: str) -> None:
     line = "judges disagree on new, rr: improved under ann (40 queries), regressed under bob (40 queries)"
     told = " ".join(shown.split())
     assert f"! {line}" in told and "kappa" not in told
     page = (folder / "page.html").read_text()
     assert line in page and "Krippendorff" in page and len(re.findall(r"<td class=\"words\">bob</td>", page)) == 2
+    (noise,) = json.loads((folder / "out.json").read_text())["judges"]["noise"]
+    assert noise["mean"] > 0 and noise["turned"] < 0.2, "the sum of ten gains and of 30 halves that cancel out"
     details = " ".join(invoke(command(folder, "--combine", "highest", "--details")).stdout.split())
     assert "kappa" in details and "under each judge alone" in details and "in 200 draws" in details
 

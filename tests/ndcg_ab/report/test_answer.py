@@ -117,7 +117,6 @@ def place_of_decision(told: str, found: Candidate) -> int:
     return match.start() if match else -1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unjudged", "family", "is_judged"),
     [

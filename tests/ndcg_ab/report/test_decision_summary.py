@@ -107,7 +107,6 @@ def test_the_table_begins_with_the_decision_and_is_rounded() -> None:
     assert row[:5] == ["✗ do not ship", "new", "ndcg@2", "▼ regressed; zero variance; small sample", "-0.3691"]
 
 
-@pytest.mark.slow
 def test_notes_begin_with_the_decision_and_failed_gates_stand_before_tables() -> None:
     found = outcome("bad", FAILED, new="good")
     for text in (format_note(found), format_comment(found)):
@@ -221,7 +220,6 @@ def test_many_systems_share_a_sentence() -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [4, 20])
 def test_it_is_written_where_the_decision_is(count: int) -> None:
     outcome = evaluated(count, ["c02"])

@@ -73,7 +73,6 @@ class Longer(SystemSummary):
     share: float | None = None
 
 
-@pytest.mark.slow
 def test_a_field_that_is_added_arrives_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """JSON, the bundle and the history follow the dataclass; older files are read without it."""
     made = outcome_of({"q": {"a": 1}}, {"old": {"q": in_order("a")}, "new": {"q": in_order("b")}}, ["ndcg@2"])

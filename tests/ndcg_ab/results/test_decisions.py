@@ -80,6 +80,7 @@ TABLE: dict[str, tuple[list[Comparison], str, str]] = {
         BY_MORE,
     ),
     "too few queries for a guardrail, and no loss": ([ENOUGH, FEW], "judge_more", CANNOT),
+    "enough queries, and no answer": ([ENOUGH, changed(FEW, queries=210)], "judge_more", CANNOT.partition(": 19")[0]),
     "too few clusters for a guardrail": (
         [ENOUGH, CLUSTERED],
         "judge_more",

@@ -21,7 +21,6 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_ab.comparing.test_costs import IDS, configured, folder_with
 from tests.small_evaluation import undrawn
 
-pytestmark = pytest.mark.slow
 BEGAN = datetime(2026, 11, 20, 2, tzinfo=UTC)
 
 
@@ -41,6 +40,7 @@ def two(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, l
     return output, [night(folder, output, number) for number in range(2)]
 
 
+@pytest.mark.slow
 def test_what_was_measured_again_is_a_night_of_its_own(
     two: tuple[Path, list[Context]], folder: Path, tmp_path: Path
 ) -> None:
@@ -108,6 +108,7 @@ def test_the_page_has_a_table_of_them(two: tuple[Path, list[Context]]) -> None:
     assert "costs-title" not in render_page(without)
 
 
+@pytest.mark.slow
 def test_turns_are_kept_as_in_memory(tmp_path: Path) -> None:
     """The requests of the pull are cold in the bundle, too; those by turns count."""
     (tmp_path / "kept_engine.py").write_text("def search(text, order):\n    return list(zip(order, (2.0, 1.0)))\n")

@@ -150,7 +150,6 @@ def test_a_history_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: p
     assert [found.name for found in tmp_path.iterdir()] == ["history.duckdb"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "advice"),
     [

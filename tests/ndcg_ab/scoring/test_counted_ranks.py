@@ -21,8 +21,6 @@ from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, rank_results, score_query
 from tests.inputs import write_evaluation
 
-pytestmark = pytest.mark.slow
-
 RULES = ("", "ties=doc_id_asc", "ties=average", "ties=given", "score_precision=float32", "unjudged=condense")
 MEASURES = ("ndcg", "ndcg@5", "ap", "err@7", "bpref", "infap", "rprec", "rr", "precision@9", "rbp", "dcg", "recall@4")
 COUNT, DOCUMENTS = 6, 60
@@ -112,6 +110,7 @@ def evaluation(tmp_path: Path) -> Evaluation:
     return write_evaluation(tmp_path, grades, rankings, metrics=named)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("long", "batch"), [(4, 6), (15, 10**6), (40, 50)])
 def test_the_sample_is_recomputed_whole_however_answers_are_read(
     evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch, long: int, batch: int

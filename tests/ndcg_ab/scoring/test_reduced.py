@@ -168,7 +168,6 @@ def test_rows_in_any_order_come_to_the_same(tmp_path: Path) -> None:
     assert short == whole and not read
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("column", ["score", "rank"])
 def test_what_lacks_a_value_is_kept_whole(column: str, tmp_path: Path) -> None:
     evaluation = made(tmp_path, seed=1)
@@ -189,7 +188,6 @@ def test_what_was_noticed_is_told_of_a_reduced_one(tmp_path: Path) -> None:
     assert reduced.reduced and [remark.code for remark in reduced.remarks] == ["several_tags"]
 
 
-@pytest.mark.slow
 def test_a_source_that_answers_few_queries_is_asked_once(tmp_path: Path) -> None:
     """Of more than 300 judged queries; all rows are needed then, and have been read."""
     (tmp_path / "few.py").write_text(

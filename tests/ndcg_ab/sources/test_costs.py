@@ -98,7 +98,6 @@ def test_a_warm_up_that_fails_is_asked_again() -> None:
     assert found.failed == ()
 
 
-@pytest.mark.slow
 def test_answers_of_an_earlier_attempt_keep_their_costs(tmp_path: Path) -> None:
     """The second attempt of a pull asks for the rest alone, and knows what the others cost."""
 

@@ -180,6 +180,12 @@ def test_what_is_kept_was_drawn_by_disagreement_times_weight(tmp_path: Path) -> 
     assert kept.sizes.tolist() == [2, 6, 0, 0]
 
 
+def test_what_was_drawn_stays_where_the_systems_are_alike_now(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "drawn.tsv").write_text("query_id\tprobability\tdisagreement\nq00\t1\t2\n")
+    study = study_of(folder, 8, "old", "other", earlier_draw=FileSource(file=tmp_path / "drawn.tsv"))
+    assert dict(zip(column(study, "query_id"), column(study, "probability"), strict=True))["q00"] == 1
+
+
 def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
     evaluation = evaluation_of(folder, ("old", "new"))
     with open_engine_for(evaluation) as engine:
@@ -225,7 +231,6 @@ def test_judge_next_does_not_promise_what_no_grade_can_do(folder: Path, tmp_path
     assert "There is nothing to judge" not in told.output
 
 
-@pytest.mark.slow
 def test_a_configuration_can_have_another_log_and_the_plan_is_data(folder: Path, tmp_path: Path) -> None:
     systems = "".join(f"  - {{name: {name}, file: {folder / name}.run}}\n" for name in ("old", "new"))
     config = tmp_path / "night.yaml"
@@ -258,7 +263,6 @@ def test_disagreement_is_the_root_mean_square_over_candidates(folder: Path) -> N
     assert both == pytest.approx(np.sqrt((values("old", "new") ** 2 + values("old", "other") ** 2) / 2))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "systems", "sentence"),
     [

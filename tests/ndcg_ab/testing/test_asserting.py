@@ -72,7 +72,6 @@ def test_it_fails_where_the_candidate_is_worse(name: str) -> None:
     assert str(failure.value).startswith(said)
 
 
-@pytest.mark.slow
 def test_a_failure_is_the_answer_and_the_queries_that_lost_most() -> None:
     with pytest.raises(AssertionError) as failure:
         assert_not_worse(JUDGMENTS, NEW, OLD, metrics="ndcg@5", queries=QUERIES)

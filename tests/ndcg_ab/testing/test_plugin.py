@@ -17,8 +17,6 @@ from ndcg_ab.testing import assert_not_worse
 from ndcg_ab.testing.asserting import RankingBaseline
 from tests.paths import DATA, ROOT
 
-pytestmark = pytest.mark.slow
-
 pytest_plugins = ["pytester"]
 
 JUDGMENTS = DATA / "judgments.qrels"
@@ -51,6 +49,7 @@ def suite(_everything_is_imported: None, pytester: pytest.Pytester) -> Suite:
     return run
 
 
+@pytest.mark.slow
 def test_a_baseline_is_asked_for_made_held_and_replaced(suite: Suite, pytester: pytest.Pytester) -> None:
     path = pytester.path / "tests" / "baselines" / "shop.top5.tsv"
     missing = suite(NEW)
@@ -89,6 +88,7 @@ def test_a_baseline_is_asked_for_made_held_and_replaced(suite: Suite, pytester: 
     assert f"\n{first[0]}\t{first[2]}\t1\n" in path.read_text() != before
 
 
+@pytest.mark.slow
 def test_a_worker_writes_a_baseline_whole(suite: Suite, pytester: pytest.Pytester) -> None:
     second = TEST.format(judgments=str(JUDGMENTS)).replace("test_search", "test_again")
     pytester.makepyfile(test_again=second)
@@ -98,6 +98,7 @@ def test_a_worker_writes_a_baseline_whole(suite: Suite, pytester: pytest.Pyteste
     suite(NEW).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_what_passes_undecided_stands_in_the_summary(suite: Suite, pytester: pytest.Pytester) -> None:
     """Without the fixture, and in a worker of pytest-xdist, too; the test that is identical says nothing."""
     swapped = {f"q{n}": {"good": 1.0, "bad": 2.0} if n % 2 else {"good": 2.0, "bad": 1.0} for n in range(20)}
@@ -168,12 +169,14 @@ FILES: dict[str, tuple[list[str], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_baseline_holds(name: str, tmp_path: Path) -> None:
     metrics, text = FILES[name]
     assert kept(tmp_path, TIED, metrics) == text
 
 
+@pytest.mark.slow
 def test_a_baseline_that_is_the_same_is_not_written_again(tmp_path: Path) -> None:
     for ranking, written in ((TIED, ["shop.top2.tsv"]), (dict(reversed(TIED.items())), [])):
         again = baseline(tmp_path, update=True)
@@ -194,6 +197,7 @@ def test_an_order_of_equal_scores_that_cannot_be_kept_is_refused(metrics: list[s
         kept(tmp_path, TIED, metrics)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metrics", [["rr", "recall@3"], ["ndcg(ideal=local,ties=doc_id_asc)@3"]])
 def test_the_kept_ranking_has_the_values_of_the_ranking(metrics: list[str], tmp_path: Path) -> None:
     """With many equal scores, too, every query has the value that it had."""
@@ -242,6 +246,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_baseline_that_is_not_as_it_was_written_is_refused(damage: str, whole: Path, tmp_path: Path) -> None:
     change, said = DAMAGE[damage]
@@ -254,12 +259,14 @@ def test_a_baseline_that_is_not_as_it_was_written_is_refused(damage: str, whole:
     assert str(error.value).startswith(str(path)) and "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_ends_of_lines_of_another_system_are_no_damage(whole: Path, tmp_path: Path) -> None:
     for file in whole.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     baseline(tmp_path).assert_not_worse(JUDGMENTS, NEW, metrics="ndcg@5")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digest", [None, "# 96 rows\n0000  shop.top5.tsv\n"])
 def test_a_baseline_without_its_digest_is_refused_until_it_is_written_again(
     digest: str | None, whole: Path, tmp_path: Path
@@ -274,6 +281,7 @@ def test_a_baseline_without_its_digest_is_refused_until_it_is_written_again(
     baseline(tmp_path).assert_not_worse(JUDGMENTS, NEW, metrics="ndcg@5")
 
 
+@pytest.mark.slow
 def test_a_query_that_the_candidate_answers_and_the_baseline_lacks_is_an_error(tmp_path: Path) -> None:
     assert kept(tmp_path, TIED, ["ndcg@2"])
     more = {**TIED, "q3": {"a": 1.0}, "q4": {"a": 1.0}}

@@ -215,7 +215,6 @@ def test_events_that_are_more_than_a_few_go_to_a_file(tmp_path: Path, monkeypatc
     assert is_file == [False, True, True]
 
 
-@pytest.mark.slow
 def test_what_an_evaluation_may_use_reaches_its_clicks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a configuration, by the steps of `compare` and `run` and where judgments alone are read."""
     opened = Mock(wraps=open_engine)

@@ -263,7 +263,6 @@ def test_what_refusing_one_takes(tmp_path: Path) -> None:
         assert found.is_within and found.said.startswith("ndcg-ab: ") and found.said.count("\n") == 1, found
 
 
-@pytest.mark.slow
 def test_a_text_that_many_rows_share_counts_for_each(tmp_path: Path) -> None:
     """Parquet keeps it once: a file of kilobytes may become gigabytes."""
     path = tmp_path / "q.parquet"

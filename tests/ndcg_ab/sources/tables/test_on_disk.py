@@ -24,8 +24,6 @@ from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from tests.commands import invoke
 from tests.inputs import write_table
 
-pytestmark = pytest.mark.slow
-
 ROWS = [(f"q{at % 7}", f"d{at * 7919 % 1009}é", 1 + at % 13 / 8, at // 7 + 1) for at in range(300)]
 
 
@@ -100,6 +98,7 @@ def test_parts_are_one_table(tmp_path: Path) -> None:
 QRELS = "".join(f"q{query} 0 d{at * 7919 % 1009}é {at % 3}\n" for query in range(7) for at in range(query, 90, 7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["{}.run", "{}.parquet"])
 def test_a_comparison_in_files_is_the_one_in_memory(name: str, tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text(QRELS)
@@ -134,6 +133,7 @@ def test_what_is_kept_of_a_reduced_ranking_stands_in_a_file_where_it_is_much(tmp
         assert reduced.rows.num_rows == 7 * 3
 
 
+@pytest.mark.slow
 def test_duplicates_are_found_in_files(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text(QRELS)
     old = written(tmp_path, "old.run", [*ROWS, ROWS[0][:2] + (0.5, 99)])
