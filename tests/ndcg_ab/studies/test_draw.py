@@ -94,7 +94,6 @@ def test_sizes_are_disagreement_times_weight(folder: Path) -> None:
     assert list(drawn.values()) == pytest.approx([min(1, limit * sizes[place]) for place in drawn])
 
 
-@pytest.mark.slow
 def test_the_deviation_comes_from_what_is_judged(folder: Path, tmp_path: Path) -> None:
     """What the mean difference does not explain, over the disagreements, times the log's root mean square of these."""
     rng = np.random.default_rng(4)

@@ -23,8 +23,6 @@ from tests.repeated import mostly_soaked
 from tests.warehouse_values import Warehouse
 from tests.warehouses import JUDGMENTS, RANKINGS, WAREHOUSES
 
-pytestmark = pytest.mark.slow
-
 INFINITE, NAN = float("inf"), float("nan")
 EXPONENTIAL, SINGLE = "ndcg(gain=exponential)@10", "ndcg(score_precision=float32)@10"
 TABLE, STRICT, ENDLESS = "ndcg(gain={1:1, 2:3})@10", "ndcg(negative=error)@10", "ndcg(ideal=max, gain=exponential)@3"
@@ -155,6 +153,7 @@ def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         yield Warehouse(request.param, run)
 
 
+@pytest.mark.slow
 def test_a_value_is_null_exactly_where_the_data_are_refused(warehouse: Warehouse) -> None:
     """Each case with two metrics in turn; with every metric: the next test."""
     for at, case in enumerate(CASES.values()):
@@ -172,6 +171,7 @@ def test_the_same_of_every_metric(chosen: tuple[str, int], tmp_path: Path) -> No
                 check(Warehouse(name, run), at, case, metric, refused=metric in case.refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", mostly_soaked(CASES, kept=KEPT))
 def test_compare_refuses_the_same(name: str) -> None:
     """All metrics that are not refused at once; of those that are, where that is all of them, one tells of all."""

@@ -25,8 +25,6 @@ from ndcg_ab.trackers.mlflow.views import EVERY, LATEST, TREND, view_id, view_ta
 from tests.ndcg_ab.report.test_decision_summary import FAILED, outcome
 from tests.small_evaluation import nights
 
-pytestmark = pytest.mark.slow  # importing mlflow takes seconds
-
 NAMES = [
     "bm25",
     "BM25",
