@@ -256,7 +256,6 @@ def test_what_is_done_when_prefect_fails_stays_done(
     assert bundles.read_bundle(finished.bundle).outcome == finished.outcome
 
 
-@pytest.mark.slow
 def test_an_error_of_a_stage_is_no_fault_of_prefect(flow: Any, tmp_path: Path) -> None:
     """Whatever Prefect makes of it."""
     (small(tmp_path, prefect={"api_url": URL}).directory / "new.run").write_text("q01 Q0 csv 1 three new\n")
@@ -302,7 +301,6 @@ def test_of_what_only_describes_nothing_is_sent(tmp_path: Path) -> None:
     assert list(events_of(small(tmp_path), {}, dataclasses.replace(found, comparisons=tuple(described)), None)) == []
 
 
-@pytest.mark.slow
 def test_a_drop_says_what_caused_it(tmp_path: Path) -> None:
     found = moved_system(-0.3)
     wide = {"simultaneous_low": -0.5, "simultaneous_high": -0.1}  # together with other systems

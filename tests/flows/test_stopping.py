@@ -98,7 +98,6 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
     assert process.communicate(timeout=30)[1] == "ndcg-ab: stopped by SIGTERM\n"
 
 
-@pytest.mark.slow
 def test_children_end_with_it_and_a_second_signal_ends_it_at_once() -> None:
     code = (
         "stopping.LONGEST = 60\nchild = subprocess.Popen(['sleep', '60'], stderr=subprocess.DEVNULL)\n"

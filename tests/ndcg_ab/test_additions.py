@@ -74,7 +74,6 @@ def test_a_measure_has_a_name_a_range_and_its_place_in_the_lists(f1: None) -> No
     assert "'f1'" in str(json_schema()["$defs"])
 
 
-@pytest.mark.slow
 def test_a_measure_is_evaluated_and_its_bounds_are_said_to_be_unknown(with_sql: None) -> None:
     """x is unjudged in both rankings, and not at the same place in what they find."""
     result = ndcg_ab.compare(JUDGMENTS, SCORES, metrics=["f1@3"])
@@ -116,7 +115,6 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Outcome]:
     yield outcome_of(JUDGMENTS, SYSTEMS, ["ndcg@3"])
 
 
-@pytest.mark.slow
 def test_a_decision_is_shown_by_every_report_kept_and_read_again(waiting: Outcome) -> None:
     assert json.loads(waiting.to_json())["decisions"][0]["decision"] == "wait_a_week"
     assert "~ wait a week" in print_to_text(print_outcome, waiting)

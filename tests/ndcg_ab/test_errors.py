@@ -14,7 +14,6 @@ from tests.paths import ROOT
 KEY = "k3y-of-21-letters+abc"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", hiding.QUICK)
 def test_no_way_shows_a_part_of_a_key_wherever_it_stands(way: str) -> None:
     """All places of one key around every cut; tests/hiding.py draws others."""

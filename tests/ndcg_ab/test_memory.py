@@ -117,7 +117,6 @@ time.sleep(60)
 """
 
 
-@pytest.mark.slow
 def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     processes = [
         subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path], stdout=subprocess.PIPE, text=True) for _ in "ab"

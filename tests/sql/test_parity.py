@@ -78,7 +78,6 @@ def test_of_many_systems_fewer_queries_are_computed_again(systems: int, queries:
     assert sample_size(systems) == queries
 
 
-@pytest.mark.slow
 def test_large_values_are_compared_by_their_size() -> None:
     judgments = {f"q{number}": {f"d{index}": 1e8 / (index + 3) + number for index in range(60)} for number in range(20)}
     rankings = {"new": {query: in_order(*grades) for query, grades in judgments.items()}}

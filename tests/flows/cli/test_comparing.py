@@ -144,7 +144,6 @@ def shown_options(*words: str) -> set[str]:
     return set(re.findall(r"^│ (--[a-z-]+)", found.output, flags=re.MULTILINE))
 
 
-@pytest.mark.slow
 def test_help_shows_what_is_used_most_and_help_all_every_option() -> None:
     parameters = typer.main.get_command(app).commands["compare"].params
     every = {each.opts[0] for each in parameters if each.opts[0].startswith("--")} | {"--help"}

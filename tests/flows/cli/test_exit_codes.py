@@ -218,7 +218,6 @@ def test_columns_are_obeyed_without_a_terminal(monkeypatch: pytest.MonkeyPatch) 
     assert widths["0"] == widths["wide"] <= 200
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("encoding", "shown"), [("latin-1", "? é ?"), ("utf-8", "✓ é ●")])
 def test_what_an_encoding_lacks_is_a_question_mark(encoding: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.TextIOWrapper(io.BytesIO(), encoding=encoding)

@@ -86,7 +86,6 @@ def test_the_numbers_of_other_settings() -> None:
         assert row["effect"] == pytest.approx(detectable(row["queries"], 0.2, 0.01, 0.9), rel=1e-9)
 
 
-@pytest.mark.slow
 def test_the_numbers_of_a_family() -> None:
     (plan,) = plans("--deviation", 0.1, "--comparisons", 8)
     assert [row["queries"] for row in plan["needed"]] == [
@@ -190,7 +189,6 @@ def test_spellings_in_the_file_are_one_metric_and_strange_measures_keep_their_na
 # ---- what a person reads
 
 
-@pytest.mark.slow
 def test_the_answer_in_words(scores: Path) -> None:
     found = invoke("--scores", scores, "--metric", "ndcg@10", "--candidate", "hybrid", "--effect", 0.005)
     assert found.exit_code == 0
@@ -228,7 +226,6 @@ def test_words_about_a_deviation(options: tuple[object, ...], words: str, querie
         assert [row["queries"] for row in plan["needed"]] == queries
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("differences", "words", "facts"),
     [

@@ -119,7 +119,6 @@ def test_weights_hold(case: Case, tmp_path: Path) -> None:
     assert f"proxy judgments: queries: 1 judged query has no weight (such as '{IDS[lacking]}'" in ended.output
 
 
-@pytest.mark.slow
 def test_rankings_are_read_whole(case: Case) -> None:
     """Reduced, they would hold what the careful judgments look at."""
     words = [*command(case, *PROXY)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"]
@@ -212,7 +211,6 @@ def test_secondary_metrics_and_guardrails_stay_without(case: Case) -> None:
     }
 
 
-@pytest.mark.slow
 def test_columns_are_those_of_the_judgments(case: Case, tmp_path: Path) -> None:
     for name in ("qrels", "cheap"):
         rows = [line.split() for line in (case.folder / name).read_text().splitlines()]

@@ -242,7 +242,6 @@ def test_the_page_is_the_command_s(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.html", "theirs.html"]
 
 
-@pytest.mark.slow
 def test_the_page_says_what_was_given_in_memory() -> None:
     ranking = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
     rows = ndcg_ab.compare({"q": {"a": 1}}, {"new": ranking})._page.about["inputs"]

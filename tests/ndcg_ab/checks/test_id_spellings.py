@@ -214,7 +214,6 @@ def test_a_single_pair_among_many_ids_is_chance() -> None:
 IDS = st.text("aA0.1é&;%26-_ \"'#{}\\\u0301ﬁ:/https", max_size=12)
 
 
-@pytest.mark.slow
 @given(IDS, IDS.filter(bool))
 @settings(max_examples=examples(200))
 def test_an_expression_is_its_function(text: str, affix: str) -> None:
@@ -295,7 +294,6 @@ JUDGMENTS = {query: {doc: index % 3 for index, doc in enumerate(NAMED)} for quer
 RANKED = {query: {doc: -float(index) for index, doc in enumerate(NAMED)} for query in NUMBERED}
 
 
-@pytest.mark.slow
 def test_ids_of_another_collection() -> None:
     other = {query: {f"x{sum(map(ord, doc))}y": score for doc, score in RANKED[query].items()} for query in NUMBERED}
     assert refusal_text(ndcg_ab.compare, JUDGMENTS, {"old": RANKED, "new": other}, threads=1) == (
@@ -314,7 +312,6 @@ def test_a_few_unjudged_results_are_a_warning() -> None:
     assert finding.message.endswith("its document ids may not be those of the judgments")
 
 
-@pytest.mark.slow
 def test_few_judged_is_no_other_spelling() -> None:
     """One document of each query is judged, among ten times as many that are not."""
     sparse = {query: {NAMED[0]: 1.0} for query in NUMBERED}

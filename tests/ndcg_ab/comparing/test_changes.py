@@ -115,7 +115,6 @@ def test_a_fault_stops_the_evaluation(monkeypatch: pytest.MonkeyPatch, table: st
         found()
 
 
-@pytest.mark.slow
 def test_nothing_where_it_would_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_DOCUMENTS", 5 * 3 - 1)
     assert outcome_of(GRADES, {"old": OLD, "new": NEW}, ["ndcg@3"]).changes == ()

@@ -295,7 +295,6 @@ def test_json_has_costs_only_where_they_were_recorded(folder: Path, all_three: C
     assert "costs" not in plain.to_dict()
 
 
-@pytest.mark.slow
 def test_no_query_in_common(tmp_path: Path) -> None:
     folder_with(tmp_path)
     for system, query_id in (("base", "q000"), ("alike", "q001")):
@@ -463,7 +462,6 @@ def failing(count: int, took: float = GIVEN_UP) -> dict[int, float]:
     return dict.fromkeys(range(count), took)
 
 
-@pytest.mark.slow
 def test_a_system_that_runs_into_its_timeout_keeps_no_guardrail(comparing: Callable[..., CompareResult]) -> None:
     """14 of 100 took a second at least: so does its p95, and what lies above is not known."""
     found = comparing({"alike": failing(14)}, guardrails={"latency_ms@p95": 300})

@@ -301,7 +301,6 @@ def test_a_metric_that_scores_nothing_fails_its_gate(policy: str, condition: str
         ndcg_ab.compare(JUDGMENTS, RANKED, metrics=["ndcg@2", empty], strict=True)
 
 
-@pytest.mark.slow
 def test_a_finding_of_few_scored_queries_says_nothing_of_a_gate_that_passes() -> None:
     judgments = {f"q{at}": {"a": int(at < 1)} for at in range(5)}
     gate = {"scored": 0.1, "no_regression": False}
@@ -311,7 +310,6 @@ def test_a_finding_of_few_scored_queries_says_nothing_of_a_gate_that_passes() ->
     assert finding.message == "ndcg@2: 1 of 5 judged queries is scored by this metric"
 
 
-@pytest.mark.slow
 def test_systems_that_share_no_query_pass_no_gate() -> None:
     metric = "ndcg(unanswered=exclude)@2"
     halves = {

@@ -61,7 +61,6 @@ def test_the_first_of_several_selects_can_be_left_out(reduced: str, read: str) -
     assert re.search(r"counted as \(\s+--.*\s+select\b", met.text)
 
 
-@pytest.mark.slow
 def test_metrics_that_come_later_have_their_parts() -> None:
     later = [parse("ap").name, parse("ndcg(ties=average)@3").name, parse("ndcg(unjudged=condense)@3").name]
     with DuckDBEngine() as engine:

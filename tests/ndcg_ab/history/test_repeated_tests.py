@@ -89,7 +89,6 @@ def test_eight_queries_can_find_nothing_and_that_is_said(past: DuckDBEngine) -> 
     assert "on so few queries no difference would be enough" in " ".join(said(found(past)).split())
 
 
-@pytest.mark.slow
 def test_a_monitor_says_that_its_promise_needs_the_range_of_the_metric(past: DuckDBEngine) -> None:
     """A metric of unknown range has no bound for skewed differences; once a range is declared the doubt is gone."""
     doubt = "; at most 0.05 does not hold without the range of ndcg@10: give it with statistics.ranges"
@@ -99,7 +98,6 @@ def test_a_monitor_says_that_its_promise_needs_the_range_of_the_metric(past: Duc
     assert "does not hold" not in said(found(past)) and found(past).monitors[0].has_range
 
 
-@pytest.mark.slow
 def test_a_difference_that_rare_losses_could_make_up_for_is_not_told(past: DuckDBEngine) -> None:
     """All of 60 queries lose .02: flips and t are sure, but one query in 50 that gains 1 would make up for it."""
     night(past, 1, {"new": [-0.02 - 0.0001 * at for at in range(60)]}, "abj")
@@ -119,7 +117,6 @@ def test_what_cannot_be_tested_is_no_look(past: DuckDBEngine) -> None:
     assert [(each.candidate, each.looks) for each in found(past).monitors] == [("other", 1)], "those of the last night"
 
 
-@pytest.mark.slow
 def test_the_timeline_has_it(tmp_path: Path) -> None:
     from tests.small_evaluation import nights
 

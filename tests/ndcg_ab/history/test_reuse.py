@@ -63,7 +63,6 @@ def test_the_same_content_in_another_place_is_evaluated_once(first: Context, tmp
     assert counts(tmp_path) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -108,7 +107,6 @@ def test_a_function_that_returns_the_same_is_the_same(first: Context, tmp_path: 
     assert not is_known(by_function(1))
 
 
-@pytest.mark.slow
 def test_digests_stand_in_the_bundle_and_in_the_history(first: Context, tmp_path: Path) -> None:
     content = json.loads((first.bundle / "bundle.json").read_text())
     digests = {f"{row['kind']} {row['name']}": row["digest"] for row in content["inputs"]}

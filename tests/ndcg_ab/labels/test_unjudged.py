@@ -116,7 +116,6 @@ def test_declared_complete_the_judgments_decide() -> None:
     assert decided(compared(UNJUDGED_FIRST, JUDGED_FIRST, complete_judgments=True)) is Choice.SHIP_IF_CHEAP
 
 
-@pytest.mark.slow
 def test_without_an_unjudged_result_nothing_tips() -> None:
     judged = {query: {"judged": 1.0, "bad": 0.0, "unjudged": 0.0} for query in TEN}
     found = compared(JUDGED_FIRST, UNJUDGED_FIRST, judged)
@@ -234,7 +233,6 @@ def test_a_verdict_for_the_better_judged_system_is_warned_of(owed: Outcome) -> N
     assert found.value == pytest.approx(3 / 7)
 
 
-@pytest.mark.slow
 def test_a_verdict_against_the_less_judged_candidate_is_warned_of() -> None:
     judgments, rankings = outcome_with_unequal_judging(30, "abba")
     turned = {"old": rankings["new"], "new": rankings["old"]}

@@ -175,7 +175,6 @@ def test_every_report_counts_one_warning_for_each_cause() -> None:
     assert render.template_functions(outcome)["severities"].startswith("2 warnings, ")
 
 
-@pytest.mark.slow
 def test_of_the_baseline_it_concerns_every_candidate() -> None:
     outcome = evaluated(4, ["c00", "c02"])
     assert doubts_of(outcome) == {

@@ -44,7 +44,6 @@ def row_of(outcome: Outcome, **changes: Any) -> Comparison:
     return dataclasses.replace(outcome.comparisons[0], **changes)
 
 
-@pytest.mark.slow
 def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(improved: Outcome) -> None:
     (words,) = explain_outcome(improved).values()
     assert list(words) == [*TITLES]

@@ -352,7 +352,6 @@ class TestWords:
         assert "finished 2026-11-19 02:01 UTC" in squeezed(read.words)
         assert "Configuration" not in squeezed(read.words)
 
-    @pytest.mark.slow
     def test_one_system_alone(self, tmp_path: Path) -> None:
         scores = {"system_id": ["old"], "query_id": ["q0"], "metric": ["ndcg@10"], "value": [1.0]}
         rankings = {"system_id": ["old"], "query_id": ["q0"], "rank": [1], "doc_id": ["a"], "grade": [1.0]}
@@ -420,7 +419,6 @@ class TestBlock:
         )
         assert dict(block["gains"])[3.0] == 3.0
 
-    @pytest.mark.slow
     def test_rankings_follow_the_first_metric(self, tmp_path: Path) -> None:
         metrics = ["ndcg(ties=doc_id_asc, gain=exponential, unjudged=condense)@2", "ndcg@10"]
         rankings = {"old": {"q": {"a": 1.0, "x": 1.0, "b": 1.0}}}
@@ -430,7 +428,6 @@ class TestBlock:
             rows = gather_page_data(engine, outcome, ABOUT).rankings.to_pylist()
         assert [(row["rank"], row["doc_id"], row["gain"]) for row in rows] == [(1, "a", 3.0), (2, "b", 3.0)]
 
-    @pytest.mark.slow
     def test_relevant_documents_that_are_not_shown(self, tmp_path: Path) -> None:
         """By hand, with ties: of ten that are shown e03 … e12, so that e02 has rank 11 and e01 rank 12."""
         relevant = {"e01": 1, "e02": 3, "e05": 2, "lost": 2, "bad": 0}
@@ -473,7 +470,6 @@ class TestBlock:
         assert page.render_page(data) == text
 
 
-@pytest.mark.slow
 class TestInputs:
     def test_what_has_many_rows_has_no_digest_where_nothing_is_kept(self, tmp_path: Path) -> None:
         with DuckDBEngine() as engine:

@@ -53,7 +53,6 @@ def called(script: MiniRacer, text: str) -> Any:
     return json.loads(str(script.eval(f"JSON.stringify({text})")))
 
 
-@pytest.mark.slow
 def test_the_largest_loss_and_the_largest_win(script: MiniRacer) -> None:
     caption = called(script, "figures.differences(names()).caption")
     assert caption.startswith("new against old on 3 queries: 1 win, 1 tie, 1 loss.")

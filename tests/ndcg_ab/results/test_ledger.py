@@ -64,7 +64,6 @@ def test_the_rows_add_up_and_name_their_reasons(seed: int, tmp_path: Path) -> No
     assert Outcome.from_dict(json.loads(outcome.to_json())).ledger == outcome.ledger
 
 
-@pytest.mark.slow
 def test_documents_twice_and_several_files_are_counted(tmp_path: Path) -> None:
     first = {"a": {"x": 1.0, "y": 0.0}}
     second = {"a": {"y": 1.0, "z": 0.0}, "b": {"x": 1.0}}

@@ -138,7 +138,6 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
     assert read_timeline(evaluation, None, None).evaluations[0].ordinal == 1
 
 
-@pytest.mark.slow
 def test_a_history_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "history.duckdb"
     with database.open_history_for(path):

@@ -42,7 +42,6 @@ def found() -> Outcome:
         return conclude(engine, evaluation, findings)
 
 
-@pytest.mark.slow
 def test_it_is_no_pair(found: Outcome) -> None:
     assert [(row.metric, row.queries) for row in found.comparisons] == [(METRICS[0], 7), (METRICS[1], 6)]
     first = found.comparisons[0]
@@ -75,7 +74,6 @@ def test_the_working_folder_keeps_it(tmp_path: Path) -> None:
     assert again.digest != pulled.digest
 
 
-@pytest.mark.slow
 def test_a_query_that_should_be_the_same_is_not_told_to_differ() -> None:
     """Of drawn queries with probability 0: q2 was answered otherwise, the request for q3 failed."""
     judgments = pulled_judgments({"q1": {"a": 1.0}})

@@ -146,7 +146,6 @@ def test_reduced_rankings_come_to_the_same(order: str, tmp_path: Path) -> None:
     assert any(row["rank"] for row in whole[-1])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"scores": "rising"}, {"ranks": "every other"}, {"scores": "large"}], ids=str)
 def test_what_is_not_plain_is_kept_whole(options: dict[str, str], tmp_path: Path) -> None:
     rankings = reduced_of(made(tmp_path, seed=1, **options), BOTH, [])[1]
@@ -179,7 +178,6 @@ def test_what_lacks_a_value_is_kept_whole(column: str, tmp_path: Path) -> None:
     assert reduce_pulled(lacking, judgments, evaluation.metric_list, 2) is None
 
 
-@pytest.mark.slow
 def test_what_was_noticed_is_told_of_a_reduced_one(tmp_path: Path) -> None:
     evaluation = made(tmp_path, seed=1)
     path = tmp_path / "old.run"

@@ -70,7 +70,6 @@ def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.M
     assert costs == {"latency_ms": 250.0} and not answers
 
 
-@pytest.mark.slow
 def test_what_is_recorded_changes_no_ranking_and_no_digest() -> None:
     """The first requests warm up and are asked again, all of them in random order."""
     plain, texts = pull_with_costs(lambda asked: Said(HITS), None)

@@ -75,7 +75,6 @@ def test_what_shows_the_same_is_a_known_zero(folder: Path) -> None:
     assert study_of(folder, 10, metric="ndcg@8").changed == QUERIES  # the places below the fifth differ everywhere
 
 
-@pytest.mark.slow
 def test_sizes_are_disagreement_times_weight(folder: Path) -> None:
     study = study_of(folder, 10)
     rankings = {name: (folder / f"{name}.run").read_text().split("\n") for name in ("old", "new")}

@@ -16,7 +16,6 @@ SLOW = [HealthCheck.too_slow]
 JUDGED = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1)
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=SLOW)
 @given(metrics(), scored() | ranked(), JUDGED)
 def test_the_sums_give_the_value(metric: Metric, results: list[Result], judgments: dict[str, float]) -> None:

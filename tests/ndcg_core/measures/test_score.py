@@ -53,7 +53,6 @@ def test_worked_examples(document: int) -> None:
         assert computed == pytest.approx(value, abs=0.5 * 10**-digits)
 
 
-@pytest.mark.slow
 def test_equal_scores_are_ordered_by_id_as_bytes_descending() -> None:
     # As bytes, "z" (7a) < "é" (c3 a9) < "€" (e2 82 ac) < "𝄞" (f0 9d …), which UTF-16 would order before "€" … "\uffff".
     tied = [Result(doc_id, 1.0) for doc_id in ("z", "é", "€", "𝄞", "\uffff", "Z", "10", "9")]

@@ -179,7 +179,6 @@ def test_bounded_means(number: int) -> None:
     assert all(0 <= p_value <= 1 for p_value in p_values)
 
 
-@pytest.mark.slow
 @sparse(100)
 def test_moments_intervals_and_power(number: int) -> None:
     case = Sparse(number)
@@ -230,7 +229,6 @@ def test_careful_and_proxy_judgments(number: int) -> None:
     assert_finite(correct_drawn(few, np.asarray(proxy.differences)[:count], 0.1 * case.scale, 1000, case.alpha))
 
 
-@pytest.mark.slow
 @sparse(60)
 def test_costs_and_nights(number: int) -> None:
     case = Sparse(number)

@@ -240,7 +240,6 @@ def test_what_is_refused(key: str, given: str, sentence: str, tmp_path: Path) ->
     assert refusal_text(read_with, tmp_path, **{key: given}).startswith(f"{tmp_path / 'c.yaml'}: {sentence}")
 
 
-@pytest.mark.slow
 def test_what_is_noted_about_publishing_has_no_password() -> None:
     from ndcg_ab.trackers.mlflow import make_published
 

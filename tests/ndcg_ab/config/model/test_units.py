@@ -84,7 +84,6 @@ def configured(folder: Path, **keys: Any) -> str:
     return str(path)
 
 
-@pytest.mark.slow
 def test_check_knows_gains_by_their_grades(tmp_path: Path) -> None:
     refused = invoke(["check", configured(tmp_path, guardrails={"dcg@1": 4})])
     assert refused.exit_code == 2  # the highest grade is 3
@@ -108,7 +107,6 @@ def scores(folder: Path, factor: float) -> Path:
 SHIFTS = (("old", 0.0), ("new", 0.5))
 
 
-@pytest.mark.slow
 def test_another_tool_s_unit_is_that_of_its_values(tmp_path: Path) -> None:
     shares, percentages = (["--scores", str(scores(tmp_path, factor))] for factor in (1, 100))
     options = ["--smallest-effect", "2", "--resamples", "100"]

@@ -343,7 +343,6 @@ def test_notes_of_comparisons_are_grouped(outcome: Outcome) -> None:
     assert "small sample: 8 of 8 comparisons" in text
 
 
-@pytest.mark.slow
 def test_one_system_alone_is_no_comparison() -> None:
     lines = printed(outcome_of(JUDGMENTS, {"only": ranking(1)}, ["ndcg@3"]), 80)
     assert re.fullmatch(r"40 queries  ndcg@3", lines[0]) and re.fullmatch(r"  only      \.\d{3}", lines[1])
@@ -373,7 +372,6 @@ def test_the_gate_is_told_in_a_line(outcome: Outcome) -> None:
     assert not any("gate" in line for line in printed(asked, 100))
 
 
-@pytest.mark.slow
 def test_nothing_to_score_stands_above_everything() -> None:
     systems = {"old": {"q": {"a": 1.0}}, "new": {"q": {"b": 1.0}}}
     options = {"nothing_scored": "warning", "id_spelling": "warning"}

@@ -56,7 +56,6 @@ def remarks_of(folder: Path, log: Iterable[list[dict[str, Any]]], **keys: Any) -
     return {remark.code: remark for remark in found.remarks}
 
 
-@pytest.mark.slow
 def test_texts_are_matched_as_they_stand_and_then_without_case_and_white_space(tmp_path: Path) -> None:
     log = click_log(tmp_path / "log.jsonl", LOG)
     found = source_of(log, model="rate").grade({"q1": "pasta carbonara", "q2": "other"})
@@ -147,7 +146,6 @@ def test_a_click_says_that_the_document_was_shown(tmp_path: Path) -> None:
     assert rows == [("a", 2, 2, 1.0), ("b", 2, 1, 0.5)]
 
 
-@pytest.mark.slow
 def test_a_model_that_did_not_come_to_its_end_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = [search(f"s{n}", "q", ["a", "b"] if n % 2 else ["b", "a"], clicked=["a"] * (n % 3 > 0)) for n in range(99)]
     path = click_log(tmp_path / "log.jsonl", log)

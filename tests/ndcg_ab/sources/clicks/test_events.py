@@ -111,7 +111,6 @@ def test_both_ways_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert fast.table["search_id"].to_pylist()[-1] is None
 
 
-@pytest.mark.slow
 def test_a_file_in_pieces_of_which_some_are_odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line each; numbers as ids are plain, a place as text is not: from there on line by line."""
     monkeypatch.setattr(streams, "BLOCK", 200)

@@ -116,7 +116,6 @@ def web(folder: Path) -> Iterator[str]:
         yield server.address.removeprefix("http://").removesuffix("/search")
 
 
-@pytest.mark.slow
 def test_a_file_of_a_web_server(web: str, folder: Path) -> None:
     (folder / "all.run").write_text("".join(LINES))
     assert read(folder, f"http://me:geheim@{web}/all.run?signature=planted") == FOUND

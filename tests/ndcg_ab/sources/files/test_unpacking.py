@@ -146,7 +146,6 @@ def test_a_small_file_may_be_as_dense_as_it_likes(tmp_path: Path) -> None:
     assert READ["judgments"](path).num_rows == GRACE // 8
 
 
-@pytest.mark.slow
 def test_who_means_it_raises_the_ratio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "j.qrels.gz"
     path.write_bytes(bombing.gzipped(b"q 0 d 1\n", 2 * GRACE))
@@ -181,7 +180,6 @@ def test_a_table_that_says_a_billion_times(tmp_path: Path) -> None:
         pull_source(described.source, RANKING, tmp_path)
 
 
-@pytest.mark.slow
 def test_a_table_of_the_same_documents_for_every_query_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpacking, "TABLE_GRACE", 0)
     queries, ids = 300, [f"doc-{index * 7919:09d}" for index in range(1000)]

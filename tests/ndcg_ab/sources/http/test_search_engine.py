@@ -295,7 +295,6 @@ def failing(*texts: str) -> Callable[[Asked], Said]:
     return lambda asked: Said("broken", 400) if asked.text in texts else Said(TWO)
 
 
-@pytest.mark.slow
 def test_queries_that_fail_are_missing_where_that_is_admitted() -> None:
     with serving(failing("text 2", "text 5")) as server:
         found = pulled(server, allow_failed_queries=2)

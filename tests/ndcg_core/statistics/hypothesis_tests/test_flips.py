@@ -144,7 +144,6 @@ def test_settings_out_of_range_are_refused(name: str, value: int) -> None:
 # ---- against exact arithmetic
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None)
 @given(small_tables)
 def test_enumeration_equals_brute_force_over_fractions(table: list[list[tuple[int, int]]]) -> None:

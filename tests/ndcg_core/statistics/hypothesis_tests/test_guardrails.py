@@ -250,7 +250,6 @@ def test_it_is_the_chance_that_draws_have(n: int, weighted: bool) -> None:
     assert lower_bound(values, 0.05, 1.0, given_shares) == pytest.approx(float(np.quantile(means, 0.05)), abs=0.01)
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from([-1.0, -0.5, -0.01, 0.0, 0.0, 0.1, 0.37, 1.0]), min_size=1, max_size=40),

@@ -117,7 +117,6 @@ def test_more_flips_begin_with_the_fewer(seed: int, fewer: int, more: int) -> No
 # ---- intervals that hold together, against all patterns of signs
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 10**6), st.integers(8, 11), st.integers(1, 3), st.sampled_from([0.05, 0.2]), st.booleans())
 def test_simultaneous_intervals_by_all_patterns_of_signs(
