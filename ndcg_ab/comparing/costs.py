@@ -210,7 +210,7 @@ def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tail
     estimate equals the margin, if the lower bound is missing, or if failed requests leave the guardrail open.
     """
     least = 2 if statistic.share is None else cost_quantiles.least_queries(statistic.share, tails.high)
-    if row.has_unknown_upper_bound and (row.bound == AT_LEAST or least <= row.queries):
+    if row.has_unknown_upper_bound and row.bound == AT_LEAST:
         return None
     if row.high is None or row.difference is None or row.margin is None:
         return least if least > row.queries else None

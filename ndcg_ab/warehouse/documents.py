@@ -298,7 +298,7 @@ def query_dcg_step(metric: Metric) -> Step:
     has_discount = metric.effective_discount != "none"
     lines = ["graded_doc.system_id", "graded_doc.query_id"]
     lines.append(f"sum(graded_doc.gain{' * graded_doc.discount' * has_discount}) as dcg")
-    cut_ideal = metric.traits.takes("ideal") and metric.ideal_cut == "returned"
+    cut_ideal = metric.ideal_cut == "returned"
     if expressions.divides_by_results(metric) or cut_ideal:
         lines.append("count(*) as places")
     if metric.traits.is_decided_by_first:

@@ -131,9 +131,7 @@ def score_select(metric: Metric, dialect: Dialect) -> str:
     value = "\n            ".join(cases)
     has_ideal = metric.ideal_entry is not None and metric.traits.factors is None
     shares_ideal = has_ideal and not (
-        metric.has_own_ideal
-        or metric.has_endless_ideal
-        or (metric.traits.takes("ideal") and metric.ideal_cut == "returned")
+        metric.has_own_ideal or metric.has_endless_ideal or metric.ideal_cut == "returned"
     )
     joins = [join_clause("answer", outer=metric.unanswered == "zero"), join_clause("query_dcg")]
     if has_ideal:

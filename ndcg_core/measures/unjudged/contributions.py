@@ -231,7 +231,7 @@ def is_plain_sum(metric: Metric) -> bool:
 def counts_results(metric: Metric) -> bool:
     """Return whether a metric's value depends on the number of results, including results that gain nothing."""
     is_open = metric.cutoff is None and (metric.traits.divisor is Divisor.LENGTH or metric.has_endless_ideal)
-    ends_with_results = metric.traits.takes("ideal") and metric.ideal_cut == "returned"
+    ends_with_results = metric.ideal_cut == "returned"
     return is_open or ends_with_results or metric.traits.divisor is Divisor.SHOWN
 
 

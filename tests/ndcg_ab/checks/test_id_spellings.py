@@ -303,7 +303,6 @@ def test_ids_of_another_collection() -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_few_unjudged_results_are_a_warning() -> None:
     few = {"001": {"x": 1.0, "y": 0.5}}
     found = ndcg_ab.compare(JUDGMENTS, {"old": RANKED, "new": few}, threads=1).findings

@@ -21,7 +21,7 @@ from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.report.page import data as page_data
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.data import PageData, gather_page_data, largest_moves, query_indices_by_difference
-from ndcg_ab.report.page.render import card_colour, format_outcome_html, query_address, write_page
+from ndcg_ab.report.page.render import card_colour, format_outcome_html, query_address, split_verdict, write_page
 from ndcg_ab.report.words import (
     comparison_mark,
     describe_metric_role,
@@ -247,6 +247,13 @@ class TestWords:
                 if row.metric != "precision@5":
                     expected = [f"{comparison_mark(row)} {row.metric}", signed(row.difference) + open_labels_mark(row)]
                     assert expected in [[each[0], each[2]] for each in found]
+
+    def test_the_first_words_of_a_verdict_stand_apart(self, data: PageData) -> None:
+        undecided = dataclasses.replace(data.outcome.main[0], conclusion=Verdict.UNDECIDED, mde=0.25, size=None)
+        words, rest = split_verdict(undecided)
+        assert words == "undecided" and rest.startswith(" (MDE 0.250); a loss of ")
+        unchanged = dataclasses.replace(undecided, conclusion=Verdict.IDENTICAL, unjudged=None)
+        assert split_verdict(unchanged) == ("identical", "")
 
     def test_a_card_colours_what_a_metric_gained_or_lost(self, data: PageData, text: str) -> None:
         """By hand: a guardrail's has none, even where it holds at a loss, or fails at a gain."""

@@ -46,6 +46,8 @@ def test_the_comment_states_the_definition() -> None:
         f"-- Definition {metric.hash} (docs/definitions.md):",
     ]
     assert "--   ideal_cut = returned: at k, or where the results end if that is sooner" in comment
+    refused = [write_query(parse(name), "duckdb").count("a document twice") for name in ("rr", "rr(duplicates=first)")]
+    assert refused == [1, 0]
     chosen = {line.split()[1] for line in comment if " = " in line and line.startswith("--   ")}
     assert chosen == {name for name, value in metric.definition.items() if value is not None}
     for name, dialect in DIALECTS.items():

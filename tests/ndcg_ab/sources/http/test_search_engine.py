@@ -14,6 +14,8 @@ from ndcg_ab.config.secrets.lookup import remember_secret
 from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.http import client as http_client
+from ndcg_ab.sources.http.exchange import Hit
+from ndcg_ab.sources.http.search_engine import make_documents
 from tests.loopback import Asked, Loopback, Said, serving
 from tests.sentences import refusal_text
 
@@ -330,3 +332,13 @@ def test_what_is_kept_holds_no_secret(tmp_path: Path) -> None:
     assert len(kept.splitlines()) == 8
     assert json.loads(kept.splitlines()[0])["hits"] == [["b", None, None, None], ["7", None, None, None]]
     assert "s3cret" not in kept.replace("${HTTP_KEY:-s3cret-of-answers}", "")
+
+
+def test_a_document_has_the_first_title_and_the_first_address_of_its_hits() -> None:
+    hits = {"q": [Hit("b", 1.0, url="u"), Hit("a", 1.0), Hit("c", 1.0, "t")], "r": [Hit("b", 1.0, "t", "v")]}
+    found = make_documents(hits)
+    assert found is not None and found.to_pylist() == [
+        {"doc_id": "b", "title": "t", "url": "u"},
+        {"doc_id": "c", "title": "t", "url": None},
+    ]
+    assert make_documents({"q": [Hit("a", 1.0)]}) is None
