@@ -249,11 +249,10 @@ class TestWords:
                     assert expected in [[each[0], each[2]] for each in found]
 
     def test_the_first_words_of_a_verdict_stand_apart(self, data: PageData) -> None:
-        undecided = dataclasses.replace(data.outcome.main[0], conclusion=Verdict.UNDECIDED, mde=0.25, size=None)
-        words, rest = split_verdict(undecided)
-        assert words == "undecided" and rest.startswith(" (MDE 0.250); a loss of ")
-        unchanged = dataclasses.replace(undecided, conclusion=Verdict.IDENTICAL, unjudged=None)
-        assert split_verdict(unchanged) == ("identical", "")
+        row = dataclasses.replace(data.outcome.main[0], mde=0.25, size=None)
+        for conclusion, beginning in ((Verdict.UNDECIDED, " (MDE 0.250); a loss of "), (Verdict.IDENTICAL, "; a loss")):
+            first, rest = split_verdict(dataclasses.replace(row, conclusion=conclusion))
+            assert first == conclusion.value and rest.startswith(beginning)
 
     def test_a_card_colours_what_a_metric_gained_or_lost(self, data: PageData, text: str) -> None:
         """By hand: a guardrail's has none, even where it holds at a loss, or fails at a gain."""
