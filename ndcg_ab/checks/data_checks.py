@@ -40,7 +40,6 @@ SENTENCES = {
     " {example!r}): each counts once",
 }
 TAGS = "several_tags"
-OF_JUDGMENTS = ("no_relevant_query", "negative_grade", "fractional_grade", "repeated_judgment")
 
 
 def check_tables(
@@ -103,16 +102,15 @@ def check_loaded_rows(
         if code not in SENTENCES or (code == "fractional_grade" and not wants_integers):
             continue
         example, document = row.documents[0]
-        pulled = judgments if code in OF_JUDGMENTS else rankings[subject]
+        pulled = rankings[subject] if subject else judgments
         words = inflect_words(row.count) | describe_policies(evaluation.metric_list, row.count) | {"document": document}
         message = SENTENCES[code].format(
             subject=subject, count=row.count, example=example, own=pulled.query_ids[0], **words
         )
         if code == "no_shared_query":
             message += texts_hint(pulled, judgments, evaluation)
-        system = None if code in OF_JUDGMENTS else subject
         examples = row_examples(pulled, row.documents)
-        yield make_finding(code, message, row.count, system, examples=examples)
+        yield make_finding(code, message, row.count, subject or None, examples=examples)
 
 
 def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> str:

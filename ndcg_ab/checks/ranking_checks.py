@@ -32,7 +32,7 @@ HALF = 0.5  # share of the queries from which on a fault is that of the whole ra
 class TableNotice:
     """The counts and examples that the SQL table of findings reports for one code and one subject.
 
-    The subject is a system, or the judgments.
+    The subject is a system, or "" for the judgments.
 
     Attributes
     ----------

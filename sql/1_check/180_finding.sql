@@ -2,9 +2,9 @@
 -- grain:  one row per (code, subject, example)
 -- reads:  answered_query, judgment, odd_answer, pulled_failed_query, query, system
 -- params: -
--- code: code of the finding. subject: the system, or "judgments". example: 1 to 5, by query_id and doc_id. query_id,
--- doc_id: the example; doc_id is an empty text if the finding is about a query. count: number of queries, judgments or
--- results with the finding. queries: number of different queries among them.
+-- code: code of the finding. subject: the system; an empty text if the finding is about judgments. example: 1 to 5, by
+-- query_id and doc_id. query_id, doc_id: the example; doc_id is an empty text if the finding is about a query. count:
+-- number of queries, judgments or results with the finding. queries: number of different queries among them.
 with judged_system as (
     select
         system.system_id,
@@ -78,7 +78,7 @@ noticed as (
     union all
     select
         'no_relevant_query' as code,
-        'judgments' as subject,
+        '' as subject,
         query_id,
         '' as doc_id,
         1 as copies,
@@ -87,7 +87,7 @@ noticed as (
     union all
     select
         'negative_grade' as code,
-        'judgments' as subject,
+        '' as subject,
         query_id,
         doc_id,
         1 as copies,
@@ -96,7 +96,7 @@ noticed as (
     union all
     select
         'fractional_grade' as code,
-        'judgments' as subject,
+        '' as subject,
         query_id,
         doc_id,
         1 as copies,
@@ -105,7 +105,7 @@ noticed as (
     union all
     select
         'repeated_judgment' as code,
-        'judgments' as subject,
+        '' as subject,
         query_id,
         doc_id,
         copies - 1 as copies,
