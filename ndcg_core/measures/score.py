@@ -23,6 +23,9 @@ from ndcg_core.measures.metric import Metric, MetricError, format_number
 from ndcg_core.measures.notation import ExternalMetric, find_builtin_metric, translate_name
 from ndcg_core.measures.registry import DISCOUNTS, GAINS, GradedRanking, Quotient, RankedGains
 
+CACHED_RANKS = 1_000  # top ranks whose discounts are cached
+LARGEST_FLOAT32 = 3.4028234663852886e38
+
 
 class Result(NamedTuple):
     """One document that a system returned for a query.
@@ -40,10 +43,6 @@ class Result(NamedTuple):
     doc_id: str
     score: float | None = None
     rank_given: int | None = None
-
-
-KEPT = 1_000  # ranks whose discounts are kept
-LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
 class RankedDoc(NamedTuple):
@@ -143,18 +142,18 @@ def discount(metric: Metric, rank: int) -> float:
 
 def discounted_sum(metric: Metric, gains: Sequence[float]) -> float:
     """Return the sum of gain * discount of gains in rank order: DCG (Järvelin and Kekäläinen 2002, section 2)."""
-    if len(gains) > KEPT:
+    if len(gains) > CACHED_RANKS:
         return math.fsum(value * discount(metric, rank) for rank, value in enumerate(gains, start=1))
     return math.fsum(map(mul, gains, _first_discounts(metric.effective_discount, metric.discount_number)))
 
 
 @lru_cache
 def _first_discounts(rule: str, parameter: float) -> tuple[float, ...]:
-    """Return the discount factors of the top `KEPT` ranks, cached because every query uses them.
+    """Return the discount factors of the top `CACHED_RANKS` ranks, cached because every query uses them.
 
     rule: name of the discount. parameter: base or persistence of the discount.
     """
-    return tuple(DISCOUNTS[rule].factor(rank, parameter) for rank in range(1, KEPT + 1))
+    return tuple(DISCOUNTS[rule].factor(rank, parameter) for rank in range(1, CACHED_RANKS + 1))
 
 
 def ideal_gains(
@@ -395,7 +394,7 @@ class TieBounds(NamedTuple):
     worst : float
         The lowest value; worst <= expected <= best up to rounding.
     expected : float or None
-        The mean value over all orders; None for measures that are not sums over ranks (rr, accuracy).
+        The mean value over all orders; None if the measure is no sum over ranks, such as rr and ap.
     best : float
         The highest value.
     """
@@ -525,10 +524,10 @@ def value_range(metric: Metric, highest_grade: float | None = None) -> Range | N
         return Range(0.0, 1.0)
     if metric.cutoff is None:
         return None
-    gain = largest_gain(metric, highest_grade)
-    if gain is None:
+    most = largest_gain(metric, highest_grade)
+    if most is None:
         return None
-    high = gain * math.fsum(discount(metric, rank) for rank in range(1, metric.cutoff + 1))
+    high = most * math.fsum(discount(metric, rank) for rank in range(1, metric.cutoff + 1))
     return Range(0.0, max(high, 1.0) if metric.no_relevant == "one" else high) if high > 0 else None
 
 
@@ -539,7 +538,7 @@ def largest_gain(metric: Metric, highest_grade: float | None) -> float | None:
     """
     rule = metric.effective_gain
     if not isinstance(rule, str):
-        return max(gain for _, gain in rule)
+        return max(worth for _, worth in rule)
     if GAINS[rule].highest is not None:
         return GAINS[rule].highest
     if highest_grade is None:

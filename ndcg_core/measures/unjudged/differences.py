@@ -302,15 +302,15 @@ class SystemPair:
             return np.maximum(returned, 1).astype(np.float64)
         end = np.full(queries, np.iinfo(np.int32).max)
         if metric.traits.takes("ideal") and metric.ideal_cut != "none":
-            is_open = metric.ideal_cut == "returned" or (metric.has_endless_ideal and metric.cutoff is None)
-            end = np.minimum(metric.cutoff or end, returned if is_open else end)
+            ends_with_results = metric.ideal_cut == "returned" or (metric.has_endless_ideal and metric.cutoff is None)
+            end = np.minimum(metric.cutoff or end, returned if ends_with_results else end)
         if metric.has_endless_ideal:
             return np.asarray(
                 pool.highest * contributions.discount_sums(metric, int(end.max(initial=0)))[end], dtype=np.float64
             )
         if metric.has_own_ideal:
-            some = results.gains.mean * (results.ranked.rank <= (metric.ideal_depth or NOWHERE))
-            return sum_in_best_order(metric, results.ranked.query, some, np.ones(len(some), dtype=np.int64), end)
+            gains = results.gains.mean * (results.ranked.rank <= (metric.ideal_depth or NOWHERE))
+            return sum_in_best_order(metric, results.ranked.query, gains, np.ones_like(gains, dtype=np.int64), end)
         return sum_in_best_order(metric, pool.query, pool.gains.mean, pool.number, end)
 
 
@@ -330,9 +330,8 @@ def find_grade_effects(pair: SystemPair) -> tuple[FloatArray, FloatArray]:
     chances = np.stack([pair.chances.chances[:, group].sum(axis=1) for group in groups], axis=1)
     query = pair.unjudged.query
     effects = np.zeros((len(query), len(grades)))
-    for documents in contributions.rows_by_number(
-        np.arange(len(query)) - np.searchsorted(query, query)
-    ):  # at most one of each query
+    number_in_query = np.arange(len(query)) - np.searchsorted(query, query)
+    for documents in contributions.rows_by_number(number_in_query):  # at most one document of each query
         for column, grade in enumerate(grades.tolist()):
             effects[documents, column] = pair.differences_with_grade(documents, grade)[query[documents]]
     effects[(pair.relevant[query] == 0)[:, None] & (contributions.grade_gains(pair.metric, grades).mean == 0)] = np.nan
@@ -419,11 +418,11 @@ def _largest_first_rank_difference(pair: SystemPair, side: int) -> FloatArray:
         np.minimum.at(ranks, pair.systems[at].query[relevant], pair.systems[at].rank[relevant])
     is_alone, is_shared = other == NOWHERE, (own != NOWHERE) & (other != NOWHERE)
     np.minimum.at(first, query[is_alone], own[is_alone])
-    gain: FloatArray = worth[first] - worth[first_of_other]
+    largest: FloatArray = worth[first] - worth[first_of_other]
     query, own, other = query[is_shared], own[is_shared], other[is_shared]
     with_one = worth[np.minimum(first[query], own)] - worth[np.minimum(first_of_other[query], other)]
-    np.maximum.at(gain, query, with_one)
-    return gain
+    np.maximum.at(largest, query, with_one)
+    return largest
 
 
 def _largest_sum_difference(pair: SystemPair, values: FloatArray, sign: int) -> FloatArray:
@@ -441,19 +440,19 @@ def _largest_sum_difference(pair: SystemPair, values: FloatArray, sign: int) -> 
         contributions.gather(side.weight, at, 0) for side, at in zip(pair.judged_results, rows, strict=True)
     )
     weights = sign * (of_candidate - of_baseline)
-    is_open = pair.relevant == 0
-    base = np.where(is_open, 0.0, values)
+    lacks_relevant = pair.relevant == 0
+    base = np.where(lacks_relevant, 0.0, values)
     if pair.metric.traits.divisor is not Divisor.IDEAL or pair.metric.has_endless_ideal:
         largest_gain = np.bincount(query, np.maximum(weights, 0.0) * levels[-1], len(values))
         divisor = pair.sum_divisors(pair.judged_results[0], pair.pool(pair.zero_gains))
         most = base + np.divide(largest_gain, divisor, out=np.zeros(len(values)), where=divisor > 0)
     else:
-        most = _greatest_quotients(pair, base, weights, levels, is_open)
-    return np.where(is_open, np.maximum(most, 0.0), most)
+        most = _greatest_quotients(pair, base, weights, levels, lacks_relevant)
+    return np.where(lacks_relevant, np.maximum(most, 0.0), most)
 
 
 def _greatest_quotients(
-    pair: SystemPair, numerators: FloatArray, weights: FloatArray, levels: FloatArray, is_open: BoolArray
+    pair: SystemPair, numerators: FloatArray, weights: FloatArray, levels: FloatArray, lacks_relevant: BoolArray
 ) -> FloatArray:
     """Return the largest differences over all gains of unjudged documents, if these gains also change the ideal.
 
@@ -462,7 +461,7 @@ def _greatest_quotients(
     numerators: (queries,) differences if unjudged documents gain nothing.
     weights: weight of each unjudged document, candidate - baseline.
     levels: possible gains, rising.
-    is_open: (queries,) True if the query has no relevant judgment.
+    lacks_relevant: (queries,) True if the query has no relevant judgment.
     """
     metric, judged, query = pair.metric, pair.judged, pair.unjudged.query
     weights = weights[np.lexsort((-weights, query))]
@@ -474,9 +473,8 @@ def _greatest_quotients(
     sums = contributions.discount_sums(metric, min(metric.cutoff or longest, longest) if is_cut else longest)
     step = np.diff(levels, prepend=0.0)[:, None, None]
     quotients = numerators.copy()
-    for rows in contributions.rows_by_number(np.frexp(documents)[1].astype(np.int64))[
-        1:
-    ]:  # queries with about as many documents
+    magnitude = np.frexp(documents)[1].astype(np.int64)  # equal for queries with about as many documents; 0 for none
+    for rows in contributions.rows_by_number(magnitude)[1:]:
         if not len(rows):
             continue
         counts = np.arange(1 + documents[rows].max())
@@ -485,7 +483,7 @@ def _greatest_quotients(
         best[:, 1:] = np.cumsum(np.where(counts[:-1] < documents[rows, None], of_count, -np.inf), axis=1)
         ideal = step * sums[np.minimum(reached[:, rows, None] + counts, len(sums) - 1)]
         above = numerators[rows] * ideal[:, :, 0].sum(axis=0)
-        start = np.where(is_open[rows], best[:, 1] / sums[1], numerators[rows])
+        start = np.where(lacks_relevant[rows], best[:, 1] / sums[1], numerators[rows])
         quotients[rows] = _raise_quotients(start, above, step * best, ideal)
     return quotients
 
