@@ -194,8 +194,8 @@ def _count_reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArr
 
 EFFORT, OF_DRAWING = 2_000_000_000, 60
 """Resamples x units x (columns + OF_DRAWING) of a bootstrap: some .3 s. Drawing a unit costs as much as 60 columns."""
-AT_LEAST = 100
-"""Fewest resamples times alpha: 2,000 resamples at .05."""
+LEAST_EXCEEDING = 100
+"""Fewest resamples times alpha, however large the table is: 2,000 resamples at .05."""
 
 
 class FamilyTest(NamedTuple):
@@ -216,10 +216,10 @@ class FamilyTest(NamedTuple):
     def for_bootstrap(self, units: int, columns: int) -> "FamilyTest":
         """Return the settings for a bootstrap of a (units x columns) table, with fewer resamples if the table is large.
 
-        The number of resamples is at least `AT_LEAST` / alpha, unless the settings have fewer.
+        The number of resamples is at least `LEAST_EXCEEDING` / alpha, unless the settings have fewer.
         """
         affordable = EFFORT // max(1, units * (columns + OF_DRAWING))
-        least = math.ceil(AT_LEAST / self.alpha)
+        least = math.ceil(LEAST_EXCEEDING / self.alpha)
         return self._replace(resamples=min(self.resamples, max(least, affordable)))
 
     @property
@@ -285,20 +285,22 @@ def bootstrap_family(paired: Sequence[Paired], moments: Sequence[Moments], how: 
     shares = _weights_table(paired, units)
     if shares is None and any(len(pairs.units.names) < len(units) for pairs in paired):
         shares = units_table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
-    levels, how = _interval_levels(how.alpha), how.for_bootstrap(len(units), len(paired))
-    means = [each.mean for each in moments]
-    resampled = bootstrap_max_t(means, residuals, shares, levels=levels, least_values=TESTABLE, **how.drawing)
-    totals = len(units) if shares is None else shares.sum(axis=0)
-    linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals
-    reaches = _widths(moments, how.alpha)
+    means, levels = [each.mean for each in moments], _interval_levels(how.alpha)
+    settings = how.for_bootstrap(len(units), len(paired))
+    resampled = bootstrap_max_t(means, residuals, shares, levels=levels, least_values=TESTABLE, **settings.drawing)
     if len(paired) > 1:
+        totals = len(units) if shares is None else shares.sum(axis=0)
+        linear_errors = np.sqrt(np.square(residuals).sum(axis=0)) / totals
         bounds = list(zip(resampled.quantiles, levels, strict=True))
         reaches = [
             HalfWidths(*(_studentised(each, bound, error, level) for bound, level in bounds))
-            for each, error in zip(moments, linear.tolist(), strict=True)
+            for each, error in zip(moments, linear_errors.tolist(), strict=True)
         ]
+    else:  # t's interval, as in `sign_flip_family`
+        reaches = _widths(moments, how.alpha)
+    procedure = "studentised bootstrap, step-down max-T"
     return [
-        TestResult(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach, resamples=how.resamples)
+        TestResult(p_value, adjusted, procedure, False, reach, resamples=settings.resamples)
         for p_value, adjusted, reach in zip(resampled.p_value, resampled.p_adjusted, reaches, strict=True)
     ]
 
@@ -328,7 +330,7 @@ def combine_tests(flipped: TestResult, resampled: TestResult) -> TestResult:
         procedure=flipped.procedure.replace(", ", " and studentised bootstrap, ", 1) + " (the larger p)",
         certain=larger.certain,
         resamples=larger.resamples,
-        reaches=HalfWidths(*(None if None in pair else max(filter(None, pair)) for pair in pairs)),
+        reaches=HalfWidths(*(None if one is None or other is None else max(one, other) for one, other in pairs)),
     )
 
 
@@ -349,10 +351,8 @@ def _widths(moments: Sequence[Moments], alpha: float, quantiles: Sequence[float]
     levels = _interval_levels(alpha)
     if quantiles is None:
         return [HalfWidths(*(half_width(each, level, len(moments)) for level in levels)) for each in moments]
-    return [
-        HalfWidths(*(joint_half_width(each, *known) for known in zip(quantiles, levels, strict=True)))
-        for each in moments
-    ]
+    bounds = list(zip(quantiles, levels, strict=True))
+    return [HalfWidths(*(joint_half_width(each, *bound) for bound in bounds)) for each in moments]
 
 
 def _scaled_residuals(pairs: Paired, moments: Moments) -> FloatArray:
@@ -413,7 +413,7 @@ def adjust_family(paired: Sequence[Paired], moments: Sequence[Moments], how: Fam
     if how.exploratory:
         return false_discovery_family(paired, moments, how)
     tests = zip(sign_flip_family(paired, moments, how), bootstrap_family(paired, moments, how), strict=True)
-    return [combine_tests(flipped, drawn) for flipped, drawn in tests]
+    return [combine_tests(flipped, resampled) for flipped, resampled in tests]
 
 
 def simultaneous_quantiles(
@@ -447,10 +447,10 @@ def simultaneous_quantiles(
     if not len(family.order):
         return (0.0,) * len(levels)
     summed = family
-    take: Callable[[FloatArray], FloatArray] = partial(_largest_statistic, family.scale)
+    largest: Callable[[FloatArray], FloatArray] = partial(_largest_statistic, family.scale)
     if shares is not None:
-        summed, take = _prepare_weighted_maximum(family, np.asarray(shares, dtype=np.float64))
-    count, parts = flips.reduce_flips(summed, take, resamples, seed, workers)
+        summed, largest = _prepare_weighted_maximum(family, np.asarray(shares, dtype=np.float64))
+    count, parts = flips.reduce_flips(summed, largest, resamples, seed, workers)
     samples = count if len(family.rows) <= flips.ENUMERABLE else count + 1
     ranked, ranks = np.sort(np.concatenate(parts)), [math.ceil(level * samples) for level in levels]
     return tuple(float(ranked[rank - 1]) if rank <= count else math.inf for rank in ranks)
