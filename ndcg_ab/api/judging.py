@@ -154,18 +154,15 @@ def draw(
         If the SQL and the Python implementation of a metric disagree.
     """
     arguments: dict[str, Any] = dict(locals())
-    size, earlier, spread, given_judgments, chance = (
-        arguments.pop(name) for name in ("count", "kept", "deviation", "judgments", "power")
-    )
-    if not isinstance(size, int) or size < 2:
-        raise InputError(f"count = {format_value(size)}: must be a whole number, at least 2")
-    no_judgments = {"judgments": {NOBODY: {NOBODY: 0.0}}}
-    chosen = {name: value for name, value in arguments.items() if name != "metrics" or value is not None}
-    evaluation = make_evaluation(no_judgments | chosen)
+    for name in ("count", "kept", "deviation", "power", *["metrics"] * (metrics is None)):
+        del arguments[name]  # the others describe the evaluation, in which nothing is judged yet
+    if not isinstance(count, int) or count < 2:
+        raise InputError(f"count = {format_value(count)}: must be a whole number, at least 2")
+    evaluation = make_evaluation(arguments | {"judgments": {NOBODY: {NOBODY: 0.0}}})
     with name_arguments_in_errors(), open_engine_for(evaluation) as engine:
-        source = None if earlier is None else make_source("kept", earlier)
-        judged = None if given_judgments is None else make_source("judgments", given_judgments)
-        study = draw_from_log(evaluation, engine, size, source, deviation=spread, judgments=judged, power=chance)
+        earlier = None if kept is None else make_source("kept", kept)
+        judged = None if judgments is None else make_source("judgments", judgments)
+        study = draw_from_log(evaluation, engine, count, earlier, deviation=deviation, judgments=judged, power=power)
         rows = list_documents(study.drawn, study.depth, engine, evaluation)
     return DrawResult(**{**vars(study), "rows": rows})
 
@@ -318,22 +315,22 @@ def judge_next(
         If the SQL and the Python implementation of a metric disagree.
     """
     arguments: dict[str, Any] = dict(locals())
-    given_config, size, chosen = (arguments.pop(name) for name in ("config", "count", "metric"))
-    names = [candidates] if isinstance(candidates, str) else list(arguments["candidates"])
-    del arguments["candidates"]
-    if not isinstance(size, int) or size < 1:
-        raise InputError(f"count = {format_value(size)}: must be a whole number, at least 1")
-    name = chosen.name if isinstance(chosen, Metric) else chosen
-    if given_config is None:
-        evaluation = make_evaluation(arguments | ({"metrics": [name]} if name else {}))
+    for name in ("config", "count", "candidates", "metric"):
+        del arguments[name]  # the others describe the evaluation
+    if not isinstance(count, int) or count < 1:
+        raise InputError(f"count = {format_value(count)}: must be a whole number, at least 1")
+    candidate_names = [candidates] if isinstance(candidates, str) else list(candidates)
+    metric_name = metric.name if isinstance(metric, Metric) else metric
+    if config is None:
+        evaluation = make_evaluation(arguments | ({"metrics": [metric_name]} if metric_name else {}))
     elif judgments is not None or systems is not None:
         raise InputError("config: replaces judgments and systems: leave one of the two out")
     else:
-        evaluation = resolve_templates(read_config(Path(os.fspath(given_config)).expanduser()), datetime.now(UTC))
+        evaluation = resolve_templates(read_config(Path(os.fspath(config)).expanduser()), datetime.now(UTC))
     with name_arguments_in_errors():
-        single = with_one_metric(evaluation, name)
+        single = with_one_metric(evaluation, metric_name)
         with open_engine_for(single) as engine:
-            return JudgeNextResult(**vars(find_documents_to_judge(single, engine, names, size)))
+            return JudgeNextResult(**vars(find_documents_to_judge(single, engine, candidate_names, count)))
 
 
 NO_SYSTEM: Mapping[str, Data] = {"none": {"q": {"d": 1.0}}}  # an evaluation has a system; this one is not read
