@@ -13,7 +13,7 @@ from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.external_scores import SCORE
 from ndcg_ab.sources.tables.in_memory import python_number, read_in_memory
-from ndcg_ab.studies.power import Plan, PowerSettings, Scores, make_plans, parse_questions, parse_scores, plans_to_json
+from ndcg_ab.studies.power import Plan, PowerSettings, Scores, make_plans, parse_scores, parse_settings, plans_to_json
 from ndcg_ab.warehouse.dialects import Tables
 from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric
@@ -117,7 +117,7 @@ def power(
         If an argument or the data are invalid; the message names the argument, the row, the value and the rule.
     """
     with arguments.name_arguments_in_errors():
-        settings = parse_questions(
+        settings = parse_settings(
             list_numbers("effects", effects),
             list_numbers("queries", queries, is_integer=True),
             check_number("alpha", alpha),

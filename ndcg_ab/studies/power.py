@@ -22,7 +22,7 @@ from ndcg_ab.sources.queries import pull_clusters, pull_weights
 from ndcg_core.measures.metric import nearest_hint
 from ndcg_core.measures.notation import ExternalMetric, canonical_name, match_metric
 from ndcg_core.measures.score import value_range
-from ndcg_core.statistics.estimates.mean_difference import compute_moments, effective_number
+from ndcg_core.statistics.estimates.mean_difference import Moments, compute_moments, effective_number
 from ndcg_core.statistics.estimates.power import MOST, power_curve, queries_needed
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 
@@ -173,7 +173,7 @@ class Plan:
 
 
 class Scores(NamedTuple):
-    """The values of several systems and metrics by query.
+    """The values of several systems and metrics by query, as read from a file or an argument.
 
     path: path of the file, or name of the argument. values: (system_id, metric) -> query_id -> value; metrics have
     canonical names.
@@ -195,7 +195,7 @@ class Scores(NamedTuple):
 # ---- what the options say
 
 
-def parse_questions(
+def parse_settings(
     effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float, comparisons: int = 1
 ) -> PowerSettings:
     """Return the settings that options give, without duplicate values.
@@ -270,7 +270,7 @@ def make_plans(
         refuse("--deviation", f"{deviation:g}", f"from 0 to {LARGEST:g}, in the metric's unit, such as 0.1")
     if deviation == 0:
         return [Plan(deviation=0.0, obstacle="without any spread two queries detect every effect")]
-    return [answer_questions(Plan(deviation=deviation), settings)]
+    return [plan_for_settings(Plan(deviation=deviation), settings)]
 
 
 def as_file_source(file: Path | FileSource) -> FileSource:
@@ -370,36 +370,29 @@ def plan_from_differences(
     ours, theirs = (scores.values.get((system, metric), {}) for system in (candidate, baseline))
     queries = sorted(query for query in ours if query in theirs)
     unpaired = len(ours) + len(theirs) - 2 * len(queries)
-    if sampling.log is not None:  # of others nothing is known but a difference
+    if sampling.log is not None:  # other queries have no known probability
         queries = [query for query in queries if query in sampling.log.weights]
     values = np.array([ours[query] - theirs[query] for query in queries])
     refuse_lacking("--weights", "weight", queries, sampling.weights)
     refuse_lacking("--clusters", "cluster", queries, sampling.clusters)
-    scales, weighing = sampling.scales_and_weights(queries)
-    grouping = sampling.clusters_in_order(queries)
+    scales, weights = sampling.scales_and_weights(queries)
+    clusters = sampling.clusters_in_order(queries)
     n, differing, is_drawn = len(values), int((np.abs(values) > TIE_TOLERANCE).sum()), sampling.log is not None
-    effective = None if weighing is None else effective_number(weighing)
-    questions = question_effects(settings.effects, metric, [*ours.values(), *theirs.values()])
+    effective = None if weights is None else effective_number(weights)
+    warnings = warn_of_large_effects(settings.effects, metric, [*ours.values(), *theirs.values()])
     plan = Plan(
-        baseline, candidate, metric, n, unpaired, effective, differing=differing, is_drawn=is_drawn, questions=questions
+        baseline, candidate, metric, n, unpaired, effective, differing=differing, is_drawn=is_drawn, questions=warnings
     )
     scaled = values if scales is None else scales * values
     if n < 2:
         mean = float(scaled[0]) if n else None
         have = "one query has a value" if n else "no query has a value"
         return dataclasses.replace(plan, difference=mean, obstacle=f"{have} for both systems; two at least are needed")
-    members = None if grouping is None else np.unique(grouping, return_inverse=True)[1]
+    members = None if clusters is None else np.unique(clusters, return_inverse=True)[1]
     if members is not None and int(members.max()) == 0:
         return dataclasses.replace(plan, clusters=1, obstacle="all queries are of one cluster; two at least are needed")
-    moments = compute_moments(scaled, weighing, members, long_tailed=is_drawn)
-    obstacle = None
-    if differing == 0:
-        obstacle = f"none of the {n:,} queries differs; there is no spread to plan with"
-    elif differing < FEW_DIFFERING:
-        differ = f"only {differing} of the {n:,} queries differ{'s' * (differing == 1)}"
-        obstacle = f"{differ}; a standard deviation from so few says little about others"
-    elif moments.deviation == 0:
-        obstacle = f"all {n:,} queries differ by {signed(moments.mean)}; there is no spread to plan with"
+    moments = compute_moments(scaled, weights, members, long_tailed=is_drawn)
+    obstacle = describe_lack_of_spread(n, differing, moments)
     plan = dataclasses.replace(
         plan,
         difference=moments.mean,
@@ -409,10 +402,25 @@ def plan_from_differences(
         effective_clusters=None if members is None else moments.freedom + 1,
         obstacle=obstacle,
     )
-    return plan if obstacle else answer_questions(plan, settings)
+    return plan if obstacle else plan_for_settings(plan, settings)
 
 
-def question_effects(effects: Sequence[float], metric: str, values: Sequence[float]) -> tuple[str, ...]:
+def describe_lack_of_spread(queries: int, differing: int, moments: Moments) -> str | None:
+    """Return why differences are too much alike to plan with, in words; None if they are not.
+
+    queries: number of queries. differing: number of queries with a difference. moments: those of the differences.
+    """
+    if differing == 0:
+        return f"none of the {queries:,} queries differs; there is no spread to plan with"
+    if differing < FEW_DIFFERING:
+        differ = f"only {differing} of the {queries:,} queries differ{'s' * (differing == 1)}"
+        return f"{differ}; a standard deviation from so few says little about others"
+    if moments.deviation == 0:
+        return f"all {queries:,} queries differ by {signed(moments.mean)}; there is no spread to plan with"
+    return None
+
+
+def warn_of_large_effects(effects: Sequence[float], metric: str, values: Sequence[float]) -> tuple[str, ...]:
     """Return warnings, as questions, about effects of at least half of the metric's range.
 
     The range is that of the built-in metric of this name. Without such a metric, or if the values do not fit into its
@@ -442,7 +450,7 @@ def refuse_lacking(option: str, noun: str, queries: Sequence[str], values: Mappi
         raise InputError(Setting(option), problem)
 
 
-def answer_questions(plan: Plan, settings: PowerSettings) -> Plan:
+def plan_for_settings(plan: Plan, settings: PowerSettings) -> Plan:
     """Return the plan with the numbers that the settings ask for.
 
     They are the number of queries for each effect, the detectable difference for each number of queries, and the

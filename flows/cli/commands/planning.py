@@ -41,9 +41,9 @@ def power(
     Example: ndcg-ab power --scores scores.parquet --metric ndcg@10 --effect 0.005 --picture power.svg
     """
     from ndcg_ab.report.terminal.studies import print_plans
-    from ndcg_ab.studies.power import make_plans, parse_questions, plans_to_json
+    from ndcg_ab.studies.power import make_plans, parse_settings, plans_to_json
 
-    settings = parse_questions(effect, queries, alpha, power, comparisons)
+    settings = parse_settings(effect, queries, alpha, power, comparisons)
     output = Output([file for file in (scores, weights, clusters) if file], quiet=quiet, json=json, picture=picture)
     prefix = options["cluster_prefix"]
     plans = make_plans(deviation, scores, baseline, candidate, metric, settings, weights, clusters, prefix)

@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 from ndcg_ab.comparing.sampling import WHOLE, Sampling, describe_log
-from ndcg_ab.studies.power import Scores, parse_questions, plan_from_differences
+from ndcg_ab.studies.power import Scores, parse_settings, plan_from_differences
 
 
 def test_numbers_of_queries_are_in_order_and_once() -> None:
-    settings = parse_questions([0.05, 0.01, 0.05], [200, 50, 200, 100], 0.05, 0.8)
+    settings = parse_settings([0.05, 0.01, 0.05], [200, 50, 200, 100], 0.05, 0.8)
     assert settings.queries == (50, 100, 200)
     assert settings.effects == (0.05, 0.01), "effects keep their order"
 
@@ -27,7 +27,7 @@ def test_drawn_queries_alone_plan_and_their_long_tails_count() -> None:
     drawn = describe_log(rows, {WHOLE: ids})
     values = {"old": dict.fromkeys(ids, 0.5), "new": dict(zip(ids, (0.5 + differences).tolist(), strict=True))}
     scores = Scores(Path("values.csv"), {(system, "rr"): found for system, found in values.items()})
-    settings = parse_questions([0.01], [30], 0.05, 0.8)
+    settings = parse_settings([0.01], [30], 0.05, 0.8)
     plan = plan_from_differences(scores, "old", "new", "rr", settings, Sampling(drawn.weights, None, drawn))
     known = differences[:30]
     assert (plan.queries, plan.difference) == (30, pytest.approx(known.mean()))
