@@ -103,7 +103,7 @@ def values_of(metrics: tuple[str, ...], *, reduced: bool = False) -> dict[str, V
         engine.config |= small_settings()  # whose optimizers do not take longer than the work
         load_tables(engine, judgments, Queries(), read, evaluation)
         score_metrics(engine, evaluation.metric_list)
-        assert engine.is_few or not engine.made.keys() & {*STEPS, "rank_gain"}
+        assert engine.has_few_rows or not engine.made.keys() & {*STEPS, "rank_gain"}
         assert recompute_sample(engine, evaluation.metric_list) == 6
         rows = engine.rows("metric_value", ("metric", "system_id", "query_id", "value"))
         if reduced:

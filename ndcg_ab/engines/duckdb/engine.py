@@ -76,11 +76,11 @@ class DuckDBEngine(Engine):
         super().__init__(files)
         self.memory = Memory(memory_limit, spill)
         self.threads = threads
-        self.numbered: dict[str, str] = {}  # column -> the type of its texts
-        self.kinds = 0  # of types that there are
-        self.is_few = False  # whether `expect` said so
-        self.put_in: set[str] = set()  # the names of tables that no SQL file made
-        self.there: dict[str, str] = {}  # what was made under a name: a table or a view
+        self.enum_types: dict[str, str] = {}  # column -> the enum type of its texts
+        self.enum_count = 0  # enum types created so far
+        self.has_few_rows = False  # as `expect_rows` announced
+        self.input_names: set[str] = set()  # the names of tables that no SQL file made
+        self.created: dict[str, str] = {}  # name -> "table" or "view"
         self.config = duckdb_settings(self.memory, threads)
         try:
             if self.config.keys() & {"threads", "memory_limit"}:
@@ -101,7 +101,7 @@ class DuckDBEngine(Engine):
         If few rows are expected, and there is no limit of threads or memory, this is a database that several engines
         share (`shared_database`). Otherwise it is a database of this engine alone.
         """
-        return shared_database(os.getpid()).cursor() if self.is_few else duckdb.connect(config=self.config)
+        return shared_database(os.getpid()).cursor() if self.has_few_rows else duckdb.connect(config=self.config)
 
     def expect_rows(self, rows: int) -> None:
         """Announce how many rows of rankings and judgments will be added.
@@ -109,11 +109,11 @@ class DuckDBEngine(Engine):
         If there are few, the engine uses a database that several engines share. It then works with one thread, and
         never releases a table.
         """
-        if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
-            self.is_few = rows <= thresholds.FEW_ROWS
+        if not (self.has_few_rows and "connection" in self.__dict__):  # a shared database that is in use stays
+            self.has_few_rows = rows <= thresholds.FEW_ROWS
 
     def release(self, *names: str) -> None:
-        if not self.is_few:
+        if not self.has_few_rows:
             super().release(*names)
 
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
@@ -139,20 +139,20 @@ class DuckDBEngine(Engine):
         The numbers sort like the texts. Nothing is done if few rows are expected.
         """
         distinct = pa.array(set(texts), pa.string())
-        if self.is_few or not len(distinct):
+        if self.has_few_rows or not len(distinct):
             return
-        self.kinds += 1
-        self.numbered[column] = f"{column} {self.kinds}"
+        self.enum_count += 1
+        self.enum_types[column] = f"{column} {self.enum_count}"
         with self._incoming(pa.table({"text": distinct})):
             select = "select text from incoming order by text"
-            self.connection.execute(f'create type "{self.numbered[column]}" as enum ({select})')
+            self.connection.execute(f'create type "{self.enum_types[column]}" as enum ({select})')
 
     def _add_parts(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
         """Make Arrow tables readable as one table without copying them; no part may be a table on a cluster."""
         table = pa.concat_tables(parts)
         self._drop(name)
-        self.put_in.add(name)
-        if self.numbered.keys().isdisjoint(table.column_names):
+        self.input_names.add(name)
+        if self.enum_types.keys().isdisjoint(table.column_names):
             self.connection.register(name, table)
             return
         source = self._register(f"{name} as text", table)
@@ -172,7 +172,7 @@ class DuckDBEngine(Engine):
             more = "".join(f', {text_literal(value)} as "{column}"' for column, value in values.items())
             parts.append(f"select {chosen}{more} from {source}")
         self._drop(name)
-        self.put_in |= {name} if is_written else set()
+        self.input_names |= {name} if is_written else set()
         with name_file_in_errors(None, self.memory):
             self._create("temp view", name, self._with_numbers(names, f"({' union all '.join(parts)})"))
         self._forget(name)
@@ -185,11 +185,11 @@ class DuckDBEngine(Engine):
         """
         source = f'"{name}"'
         are_many = table.num_rows >= thresholds.JOINED_ROWS
-        for column in self.numbered.keys() & set(table.column_names) if are_many else ():
+        for column in self.enum_types.keys() & set(table.column_names) if are_many else ():
             if not pa.types.is_dictionary(table[column].type) or table[column].null_count:
                 continue
             texts, codes = encode_texts(table[column])
-            code, cast = f"{column} code", f'cast("text" as "{self.numbered[column]}") as "{column}"'
+            code, cast = f"{column} code", f'cast("text" as "{self.enum_types[column]}") as "{column}"'
             table = table.set_column(table.column_names.index(column), code, codes)
             with self._incoming(pa.table({code: pa.array(range(len(texts)), codes.type), "text": texts})):
                 self._create("temp table", f"{name} {column}", f'select "{code}", {cast} from incoming')
@@ -199,7 +199,7 @@ class DuckDBEngine(Engine):
 
     def _with_numbers(self, columns: Iterable[str], source: str) -> str:
         """Return the text of a select that reads columns from a source, with declared texts cast to enum numbers."""
-        kinds = ((column, self.numbered.get(column)) for column in columns)
+        kinds = ((column, self.enum_types.get(column)) for column in columns)
         cast = (f'cast("{column}" as "{kind}") as "{column}"' if kind else f'"{column}"' for column, kind in kinds)
         return f"select {', '.join(cast)} from {source}"
 
@@ -211,7 +211,7 @@ class DuckDBEngine(Engine):
         self.build(name)
         self._drop(input_name)
         self.connection.execute(f'alter table "{name}" rename to "{input_name}"')
-        self.there[input_name] = self.there.pop(name)
+        self.created[input_name] = self.created.pop(name)
         self.made.pop(name)
         self._forget(input_name)
 
@@ -219,7 +219,7 @@ class DuckDBEngine(Engine):
         """Remove whatever has a name: an Arrow table, a view or a table."""
         for registered in (name, f"{name} as text"):
             self.connection.unregister(registered)
-        if kind := self.there.pop(name, None):
+        if kind := self.created.pop(name, None):
             self.connection.execute(f'drop {kind} if exists "{name}"')
 
     def _create(self, kind: str, name: str, select: str, parameters: Parameters | None = None) -> None:
@@ -228,18 +228,18 @@ class DuckDBEngine(Engine):
         kind: the kind of object in SQL, such as `temp view`.
         parameters: values of the parameters in the select; None if it has none.
         """
-        if self.there.get(name, kind) not in kind:
+        if self.created.get(name, kind) not in kind:
             self._drop(name)
         self._execute(f'create or replace {kind} "{name}" as {select}', parameters).fetchall()
-        self.there[name] = kind.split()[-1]
+        self.created[name] = kind.split()[-1]
 
     def reserve_memory(self, size: int = 0) -> bool:
         """Set DuckDB's memory limit to the part of the configured limit that the rest of the process leaves free.
 
-        size: bytes to leave free in addition.
-        Data that does not fit goes to disk. Nothing is done without a configured limit, or if few rows are expected.
+        Data that does not fit goes to disk, so that the result is always True. Nothing is done without a configured
+        limit, or if few rows are expected. size: bytes to leave free in addition.
         """
-        if self.memory.limit is None or self.is_few:
+        if self.memory.limit is None or self.has_few_rows:
             return True
         used = self.connection.execute("select sum(memory_usage_bytes)::bigint from duckdb_memory()").fetchall()[0][0]
         share = self.memory.duckdb_bytes_beside(used, size)
@@ -250,13 +250,13 @@ class DuckDBEngine(Engine):
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         self.reserve_memory()
         with name_file_in_errors(file, self.memory):
-            self._create(f"temp {file.kind}" if self.is_few else file.kind, file.name, file.text, parameters)
+            self._create(f"temp {file.kind}" if self.has_few_rows else file.kind, file.name, file.text, parameters)
 
     def _execute(self, text: str, parameters: Parameters | None) -> duckdb.DuckDBPyConnection:
         return self.connection.execute(self._text_or_statement(text), dict(parameters or {}) or None)
 
     def _text_or_statement(self, text: str) -> str | duckdb.Statement:
-        return parse_statement(os.getpid(), text) if self.is_few else text
+        return parse_statement(os.getpid(), text) if self.has_few_rows else text
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         self.reserve_memory()
@@ -293,12 +293,12 @@ class DuckDBEngine(Engine):
         If the inputs are small, tables that a SQL file makes are written as views instead. A separate connection writes
         the file, in small blocks, so that a full disk breaks no other connection.
         """
-        names = self.put_in | {name for name in self.made if self.files[name].kind == "table"}
-        pulled = sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
+        names = self.input_names | {name for name in self.made if self.files[name].kind == "table"}
+        pulled = sum(self.count(name) for name in self.input_names if name.startswith("pulled_"))
         are_small = pulled <= thresholds.QUICKLY_MADE_ROWS
         views = make_views(self.every_file, self.made, names, are_small=are_small)
         made_with = {name: self.made[name] for name in self.made if name in names or name in views}
-        config = duckdb_settings(self.memory, self.threads, WRITING) | (small_settings() if self.is_few else {})
+        config = duckdb_settings(self.memory, self.threads, WRITING) | (small_settings() if self.has_few_rows else {})
         with duckdb.connect(str(path), config=config | {"default_block_size": BLOCK}) as file:
             file.execute("begin")
             for name in sorted(names | views.keys()):

@@ -44,7 +44,7 @@ class SparkEngine(Engine):
         super().__init__()
         self.session = open_session(cluster)
         self.given = cluster.conf
-        self.is_few = False  # whether `expect` said so
+        self.has_few_rows = False  # as `expect_rows` announced
         self.database = f"ndcg_ab_{secrets.token_hex(8)}"
         self.written = 0
         where = f"{cluster.scratch.rstrip('/')}/{self.database}" if cluster.scratch else None
@@ -62,10 +62,10 @@ class SparkEngine(Engine):
 
         With few rows, fewer partitions are used, and tables stay in memory.
         """
-        self.is_few = rows <= thresholds.SPARK_FEW_ROWS
+        self.has_few_rows = rows <= thresholds.SPARK_FEW_ROWS
         parts = str(max(2, rows // ROWS_OF_PART))
         fitting = {"spark.sql.shuffle.partitions": parts} if rows <= thresholds.SPARK_SEVERAL_ROWS else {}
-        fitting |= INTERPRETED if self.is_few else {}
+        fitting |= INTERPRETED if self.has_few_rows else {}
         for key in ("spark.sql.shuffle.partitions", *INTERPRETED):
             if key in fitting and key not in self.given:
                 self.session.conf.set(key, fitting[key])
@@ -120,7 +120,7 @@ class SparkEngine(Engine):
         If few rows are expected, the rows are computed when first read, and stay in memory. Otherwise the rows are
         written to disk now. The table gets a new name, since its rows may depend on an earlier table `name`.
         """
-        if self.is_few:
+        if self.has_few_rows:
             return frame.localCheckpoint(eager=False)
         self.written += 1
         table = f"{self.database}.{name}_{self.written}"

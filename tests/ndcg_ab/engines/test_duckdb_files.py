@@ -78,7 +78,7 @@ def test_the_tables_of_a_bundle_are_no_views_and_what_reads_them_reads_no_other_
         made.execute(f"create table {STATE} (name text, parameters text)")
     (secret := tmp_path / "secret.csv").write_text("planted\n1\n")
     with StoredTables(path) as tables:
-        assert tables.there == {"judgment": "view", STATE: "view"}
+        assert tables.created == {"judgment": "view", STATE: "view"}
         for other in OTHERS.values():
             with pytest.raises(duckdb.PermissionException):
                 tables.connection.execute(f"from {other.format(secret=secret, folder=tmp_path)}")
