@@ -344,7 +344,7 @@ def respell_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], fie
 # ---- findings
 
 
-LOOKED_AT = 100  # ranks of each query whose ids are compared
+MOST_RANKS = 100  # ranks of each query whose ids are compared
 SAMPLE = 5_000  # ids of each table that are compared, about
 HARDLY_ANY = 0.1  # share of ids below which unchanged ids, or another spelling, count as not matching
 IDS = ("query_id", "doc_id")
@@ -357,7 +357,7 @@ def check_spellings(
 
     Without judgments, rankings are compared with the first ranking.
     """
-    depth = min(LOOKED_AT, depth_of(metrics) + 1)
+    depth = min(MOST_RANKS, depth_of(metrics) + 1)
     parts: Sequence[Pulled] = getattr(judgments.source, "parts", (judgments,)) if judgments else ()
     files = [IdTable(f"judgments {part.origin}", part, [part], partial(judgment_ids, part)) for part in parts]
     systems = [
@@ -377,8 +377,8 @@ def check_spellings(
         shared = tuple(sorted(set(own.pulled.query_ids).intersection(other.pulled.query_ids)))
         yield from compare_tables(own, other, systems, sample, shared, "query_id")
         if shared:
-            each = max(depth, other.pulled.count // len(other.pulled.query_ids))
-            step = -(-len(shared) * each // SAMPLE)
+            ids_per_query = max(depth, other.pulled.count // len(other.pulled.query_ids))
+            step = -(-len(shared) * ids_per_query // SAMPLE)
             yield from compare_tables(own, other, systems, sample, shared[::step], "doc_id")
 
 
@@ -423,24 +423,24 @@ def compare_tables(
     that both tables have. field: "query_id" to compare query ids, or "doc_id" to compare the document ids of the shared
     queries.
     """
-    first, other = (sample(table, shared, field) for table in (own, other))
-    difference = find_difference(first.ids, other.ids)
+    own, other = (sample(table, shared, field) for table in (own, other))
+    difference = find_difference(own.ids, other.ids)
     if difference is None:
         return
     words, spellings, pairs, is_whole = difference
-    unmatched = sum(map(len, first.ids.values())) - count_equal(first.ids, other.ids)
+    unmatched = sum(map(len, own.ids.values())) - count_equal(own.ids, other.ids)
     kind = "query ids" if field == "query_id" else f"document ids in {queries_text(len(shared))}"
-    message = f"{first.name}: {len(pairs)} of its {unmatched} unmatched {kind} match those of {other.name} {words}"
+    message = f"{own.name}: {len(pairs)} of its {unmatched} unmatched {kind} match those of {other.name} {words}"
     is_cut = len(spellings) == 1 and all(respell(pair.own, spellings) == pair.other for pair in pairs)
-    if first.system and field == "doc_id" and is_cut and spellings[0].option:
+    if own.system and field == "doc_id" and is_cut and spellings[0].option:
         message += f" → {spellings[0].option}"
     else:
         rankings = [sample(system, shared, field) for system in systems]
-        message += describe_remedy(first, other, rankings, spellings, len(pairs), field)
+        message += describe_remedy(own, other, rankings, spellings, len(pairs), field)
     locations = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
     severity = None if is_whole else "warning"
-    examples = row_examples(first.pulled, locations)
-    yield make_finding("id_spelling", message, len(pairs), first.system, examples=examples, severity=severity)
+    examples = row_examples(own.pulled, locations)
+    yield make_finding("id_spelling", message, len(pairs), own.system, examples=examples, severity=severity)
 
 
 def find_difference(ids_by_query: Ids, other: Ids) -> tuple[str, Sequence[Spelling], Sequence[Pair], bool] | None:
