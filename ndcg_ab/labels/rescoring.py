@@ -276,20 +276,9 @@ def measure_noise_by_draws(
     """
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]
-    query_ids, doc_ids = (judged.keys[name].to_pylist() for name in ("query_id", "doc_id"))
-    queries = sorted({query_ids[key] for key in odd.tolist()})
+    queries = sorted(judged.keys["query_id"].take(pa.array(odd)).unique().to_pylist())
     draws = max(LEAST_DRAWS, min(DRAWS, WORK // max(1, len(queries) * len(systems) * max(1, len(metrics)))))
-    rng = np.random.default_rng(evaluation.statistics.seed)
-    drawn: dict[str, list[Grades]] = {query_id: [{} for _ in range(draws)] for query_id in queries}
-    grades: dict[int, list[float]] = defaultdict(list)
-    for key, grade in zip(judged.key.tolist(), judged.grade.tolist(), strict=True):
-        if query_ids[key] in drawn:
-            grades[key].append(grade)
-    for key in sorted(grades, key=lambda key: str(query_ids[key])):
-        is_settled = len({*grades[key]}) == 1
-        picked = [grades[key][0]] * draws if is_settled else rng.choice(grades[key], draws).tolist()
-        for judgments, grade in zip(drawn[query_ids[key]], picked, strict=True):
-            judgments[doc_ids[key]] = grade
+    drawn = draw_grades(judged, queries, draws, evaluation.statistics.seed)
     results = dict(read_results(engine, systems, queries, scored_depth(metrics))) if metrics else {}
     highest = float(judged.grade.max())
     sampling = read_sampling(engine, evaluation)
@@ -309,14 +298,29 @@ def measure_noise_by_draws(
             if means is None:
                 continue
             measured = mean_of(column, np.asarray(column.differences)) if len(column.query_ids) else 0.0
-            moments = (
-                means.mean(),
-                means.std(ddof=1),
-                means.min(),
-                means.max(),
-                np.mean(means * np.sign(measured) < 0),
-            )
+            reversed_share = np.mean(means * np.sign(measured) < 0)
+            moments = (means.mean(), means.std(ddof=1), means.min(), means.max(), reversed_share)
             yield JudgeNoise(candidate, metric.name, draws, len(queries), *map(float, moments))
+
+
+def draw_grades(judged: JudgmentCodes, queries: Sequence[str], draws: int, seed: int) -> dict[str, list[Grades]]:
+    """Draw a grade for each document of some queries from those of its judges.
+
+    Return, per query_id, one mapping doc_id -> grade for each draw.
+    """
+    query_ids, doc_ids = (judged.keys[name].to_pylist() for name in KEYS)
+    drawn: dict[str, list[Grades]] = {query_id: [{} for _ in range(draws)] for query_id in queries}
+    grades: dict[int, list[float]] = defaultdict(list)
+    for key, grade in zip(judged.key.tolist(), judged.grade.tolist(), strict=True):
+        if query_ids[key] in drawn:
+            grades[key].append(grade)
+    rng = np.random.default_rng(seed)
+    for key in sorted(grades, key=lambda key: str(query_ids[key])):
+        is_unanimous = len({*grades[key]}) == 1
+        picked = [grades[key][0]] * draws if is_unanimous else rng.choice(grades[key], draws).tolist()
+        for judgments, grade in zip(drawn[query_ids[key]], picked, strict=True):
+            judgments[doc_ids[key]] = grade
+    return drawn
 
 
 def mean_over_draws(
