@@ -41,7 +41,7 @@ from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, count_nulls
 from ndcg_ab.sources.tables.reduced_ranking import ANSWER, FastReaderError, NeededResults, ReducedRanking
 from ndcg_ab.sources.tables.schema import RANKING
 
-KEPT = RANKING.schema.set(0, pa.field("query_id", pa.dictionary(pa.int32(), pa.string())))  # ids once for many rows
+ROWS = RANKING.schema.set(0, pa.field("query_id", pa.dictionary(pa.int32(), pa.string())))  # ids once for many rows
 
 LONG_NUMBER = re.compile(rb"[ \t][+-]?[0-9]{16,}[ \t]")  # a whole number that may be beyond 2^53
 
@@ -111,7 +111,12 @@ def reduce_columns(ranking: pa.Table, needed: NeededResults) -> ReducedRanking:
     has_ranks = not rank.null_count
     if any(each.null_count for each in (query_ids, doc_ids, score)) or rank.null_count not in (0, len(rank)):
         raise FastReaderError
-    buffers = (*text_buffers(query_ids), *text_buffers(doc_ids), numbers(score), numbers(rank) if has_ranks else None)
+    buffers = (
+        *text_buffers(query_ids),
+        *text_buffers(doc_ids),
+        number_buffer(score),
+        number_buffer(rank) if has_ranks else None,
+    )
     return read_buffers(ranking_reader.reduce_columns(*buffers, needed.depth, needed.ids), needed, has_ranks)
 
 
@@ -134,14 +139,14 @@ def read_buffers(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_r
     codes = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     doc_ids, rank = text_column(doc_ends, docs), number_column(pa.int64(), ranks)
     columns = [doc_ids, number_column(pa.float64(), scores), rank if has_ranks else pa.nulls(len(codes), pa.int64())]
-    rows = pa.table([pa.DictionaryArray.from_arrays(pa.array(codes), query_ids), *columns], schema=KEPT)
-    met: list[int | None] = [None] * len(sizes)
+    rows = pa.table([pa.DictionaryArray.from_arrays(pa.array(codes), query_ids), *columns], schema=ROWS)
+    judged_counts: list[int | None] = [None] * len(sizes)
     starts = np.cumsum(sizes) - sizes
     for index in np.flatnonzero(sizes == returned).tolist():
         query_id, own = query_ids[index].as_py(), slice(int(starts[index]), int(starts[index] + sizes[index]))
         if query_id in needed.judged:
-            met[index] = pc.sum(pc.is_in(doc_ids[own], value_set=needed.judged[query_id])).as_py()
-        if query_id in needed.sample:
+            judged_counts[index] = pc.sum(pc.is_in(doc_ids[own], value_set=needed.judged[query_id])).as_py()
+        if query_id in needed.sample:  # its rows are all here, so that it shows whether the right ones are kept
             single = np.frombuffer(scores)[own].astype(np.float32)
             refuse_lost_result(query_id, single, int(kept[index]), needed.depth)
             if has_ranks:
@@ -152,7 +157,7 @@ def read_buffers(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_r
     unknown = [None] * len(low)
     known_ranks = (low, low + returned - 1, np.ones(len(low), bool)) if has_ranks else (unknown, unknown, unknown)
     ends = (np.frombuffer(each, np.float64) for each in (lowest, highest))
-    answers = pa.table([query_ids, returned, *known_ranks, *ends, met], schema=ANSWER)
+    answers = pa.table([query_ids, returned, *known_ranks, *ends, judged_counts], schema=ANSWER)
     return ReducedRanking(rows, answers, int(returned.sum()))
 
 
@@ -176,7 +181,7 @@ def text_buffers(texts: pa.Array) -> tuple[pa.Buffer, pa.Buffer]:
     return ends.slice(4 * texts.offset, 4 * (len(texts) + 1)), content or pa.py_buffer(b"")
 
 
-def numbers(values: pa.Array) -> pa.Buffer:
+def number_buffer(values: pa.Array) -> pa.Buffer:
     return values.buffers()[1].slice(8 * values.offset, 8 * len(values))
 
 
@@ -197,7 +202,7 @@ def number_column(kind: pa.DataType, content: bytes) -> pa.Array:
 
 
 SLICE = 1 << 22  # bytes that are read at a time
-FIRST_SLICE = 1 << 18  # bytes in which rows that are apart show themselves
+FIRST_SLICE = 1 << 18  # bytes; enough to find a query whose rows are not adjacent
 LARGEST_QUERY = 1 << 26  # bytes of one query's rows
 LONGEST_TAG = 256  # bytes, with the delimiter before it and the end of the line
 
@@ -269,7 +274,7 @@ def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
 UNREADABLE = (FastReaderError, InputError, OSError, pa.ArrowException)
 Slice = TypeVar("Slice")
 Made = TypeVar("Made")
-IN_FLIGHT = 2  # slices that wait beside those that are worked at
+WAITING = 2  # slices that wait for a thread
 
 
 def reduce_file(
@@ -335,7 +340,7 @@ def work_in_threads(
         try:
             for each in inputs:
                 begun.append(pool.submit(work, each))
-                while len(begun) >= workers + IN_FLIGHT or (begun and begun[0].done()):
+                while len(begun) >= workers + WAITING or (begun and begun[0].done()):
                     yield begun.popleft().result()
             while begun:
                 yield begun.popleft().result()
@@ -363,12 +368,12 @@ def join_slices(slices: Iterable[ReducedRanking], writer: TableWriter = IN_MEMOR
         seen: set[str] = set()
         for part in slices:
             heads = part.answers["query_id"].to_pylist()
-            if not seen.isdisjoint(heads):  # the others need not be reduced where a query comes again
+            if not seen.isdisjoint(heads):  # a query comes again, and the other slices need not be reduced
                 raise FastReaderError
             seen.update(heads)
             answers.append(part.answers)
             count += part.count
-            yield part.rows.cast(KEPT)
+            yield part.rows.cast(ROWS)
 
     rows = writer.write(rows_of_each(), RANKING.schema)
     if not count or 0 < count_nulls(rows, "rank") < rows.num_rows:
@@ -394,7 +399,7 @@ def read_queries(path: Path, reading: Reading) -> Iterator[tuple[pa.Table, dict[
         if not batch.num_rows:
             continue
         table, query_ids = pa.Table.from_batches([batch]), batch.column(chosen["query_id"])
-        # where the last query begins; a query whose rows are apart comes again in another table
+        # where the last query begins
         last = query_ids[-1]
         cut = bisect_left(range(len(query_ids)), True, key=lambda row: query_ids[row] == last)
         if cut or not waiting or query_ids[0] != waiting[0][chosen["query_id"]][0]:
