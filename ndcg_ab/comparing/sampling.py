@@ -1,6 +1,7 @@
 """Describe how queries were sampled: their weights, clusters, and the log that they were drawn from (docs/draw.md).
 
-Queries are drawn by the disagreement of their rankings, before anything is judged (`measure_disagreements`).
+A query is drawn with a probability that rises with the disagreement of its rankings (`measure_disagreements`), before
+anything is judged. A comparison divides its difference by this disagreement (`Sampling.scales_and_weights`).
 """
 
 import math

@@ -213,24 +213,20 @@ def draw_from_log(
         unit, judged = estimate_deviation(log, judgments, relative)
     values = log.disagreements
     spread = deviation if deviation is not None else unit * float(np.sqrt(np.square(values).mean()))
-    plan = make_plan(
-        Population(values, relative, weights, spread),
-        len(query_ids),
-        evaluation,
-        power,
-        judged=judged,
-        is_supposed=deviation is None and judgments is None,
-    )
+    population = Population(values, relative, weights, spread)
+    is_supposed = deviation is None and judgments is None
+    plan = make_plan(population, len(query_ids), evaluation, power, judged=judged, is_supposed=is_supposed)
+    assert evaluation.queries is not None
     return DrawStudy(
-        table,
-        query_ids,
-        plan,
-        len(relative),
-        int((relative > 0).sum()),
-        0 if earlier is None else int((earlier.probability > 0).sum()),
-        gone,
-        None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None),
-        unread_columns(log.read.queries, evaluation.queries.source, evaluation.directory) if evaluation.queries else (),
+        table=table,
+        drawn=query_ids,
+        plan=plan,
+        queries=len(relative),
+        changed=int((relative > 0).sum()),
+        kept=0 if earlier is None else int((earlier.probability > 0).sum()),
+        gone=gone,
+        depth=None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None),
+        left_out=unread_columns(log.read.queries, evaluation.queries.source, evaluation.directory),
     )
 
 
@@ -245,12 +241,12 @@ def draw_sample(
     between systems, or if the earlier draw has more queries than `count` or another seed.
     """
     query_ids = log.table["query_id"].to_pylist()
-    weights = None  # of the queries, where they count: all have one, or none has
+    weights = None
     if evaluation.statistics.weighted is not False and not log.table["weight"].null_count:
         weights = np.array(log.table["weight"].to_pylist(), dtype=np.float64)
     earlier, gone = read_earlier_draw(earlier_draw, query_ids) if earlier_draw is not None else (None, 0)
     is_changed = log.is_changed
-    if earlier is not None:  # a query that was drawn from stays one of them, so that what was drawn stands for it
+    if earlier is not None:  # queries that could be drawn then can be drawn now, even if their results are equal now
         is_changed = is_changed | (earlier.sizes > 0)
     if not is_changed.any():
         raise InputError(
@@ -264,16 +260,23 @@ def draw_sample(
         draw = draw_queries(sizes, numbers, count, earlier)
     except ValueError as error:
         assert earlier is not None and earlier_draw is not None
-        is_kept, name = earlier.probability > 0, earlier_draw.display_name
-        if (held := int(is_kept.sum())) > count:
-            message = f" {count}: {name} holds {held} drawn queries already: ask for more"
-            raise InputError(Setting("--count"), message) from error
-        query_id = query_ids[int(np.flatnonzero(is_kept & (numbers > earlier.probability))[0])]
-        message = (
-            f" {name}: query {format_value(query_id)}: was not drawn with this seed: give that of the earlier draw"
-        )
-        raise InputError(Setting("--kept"), f"{message}, with ", Setting("--seed")) from error
+        raise explain_refused_draw(earlier, earlier_draw.display_name, numbers, query_ids, count) from error
     return draw, relative, weights, earlier, gone
+
+
+def explain_refused_draw(
+    earlier: EarlierDraw, name: str, numbers: FloatArray, query_ids: Sequence[str], count: int
+) -> InputError:
+    """Return the error for an earlier draw with more than `count` queries, or with another seed.
+
+    name: the file of the earlier draw. numbers: the random numbers of the queries by the seed of this draw.
+    """
+    is_kept = earlier.probability > 0
+    if (kept := int(is_kept.sum())) > count:
+        return InputError(Setting("--count"), f" {count}: {name} holds {kept} drawn queries already: ask for more")
+    query_id = query_ids[int(np.flatnonzero(is_kept & (numbers > earlier.probability))[0])]
+    problem = f" {name}: query {format_value(query_id)}: was not drawn with this seed: give that of the earlier draw"
+    return InputError(Setting("--kept"), f"{problem}, with ", Setting("--seed"))
 
 
 def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
