@@ -132,6 +132,7 @@ class Answer:
 
 
 def make_answer(outcome: Outcome) -> Answer:
+    """Collect the answer of an evaluation from its outcome."""
     first = outcome.metrics[0]
     base = next((row for row in outcome.systems if (row.system_id, row.metric) == (outcome.baseline, first.name)), None)
     findings, doubts = finding_lines(outcome), list_doubts(outcome)
@@ -225,13 +226,13 @@ def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[
 
 
 def metric_to_judge(outcome: Outcome) -> list[str]:
-    """Return the metric for which `ndcg-ab judge-next` settles a decision, if it is not the first one; else [].
+    """Return a list with the metric to name in the command `ndcg-ab judge-next`; [] if its default, the first, will do.
 
-    It is the first metric with a deciding verdict that unjudged results could turn by a known factor.
+    The metric is the first with a deciding verdict that unjudged results could turn by a known factor.
     """
     rows = [row for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS, GATE) and can_be_reversed(row)]
     turned = [row.metric for row in rows if row.unjudged and row.unjudged.tipping_factor]
-    named = [row.name for row in outcome.metrics if row.name in turned and "unjudged=condense" not in row.name]
+    named = [row.name for row in outcome.metrics if row.name in turned and row.unjudged != "condense"]
     return [] if outcome.metrics[0].name in named else named[:1]
 
 
@@ -250,9 +251,8 @@ def choices_by_candidate(outcome: Outcome) -> dict[str, Choice]:
 
     The name of a candidate in doubt has the suffix "(in doubt)".
     """
-    return {
-        f"{each.name} (in doubt)" if each.doubt else each.name: each.choice for each in make_answer(outcome).candidates
-    }
+    candidates = make_answer(outcome).candidates
+    return {f"{each.name} (in doubt)" if each.doubt else each.name: each.choice for each in candidates}
 
 
 def format_choice(choice: Choice, names: list[str]) -> str:
@@ -267,9 +267,8 @@ def format_decisions(decisions: Mapping[str, Choice]) -> str:
 
     The text is ``nothing is compared`` if there is no decision.
     """
-    return (
-        "; ".join(format_choice(choice, names) for choice, names in group_decisions(decisions)) or "nothing is compared"
-    )
+    parts = [format_choice(choice, names) for choice, names in group_decisions(decisions)]
+    return "; ".join(parts) or "nothing is compared"
 
 
 def format_headline(outcome: Outcome) -> str:
