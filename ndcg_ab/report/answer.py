@@ -282,15 +282,20 @@ def format_headline(outcome: Outcome) -> str:
         parts.append(format_choice(choice, names) if len(names) == 1 else f"{choice.words} {len(names)}")
     text = "; ".join(parts)
     if outcome.gate == "failed":
-        first, *others = outcome.failures
-        systems = list(dict.fromkeys(first.systems))
-        more = f" and {len(systems) - 1} more" if len(systems) > 1 else ""
-        rows = [row for row in outcome.main if row.family == PRIMARY and row.candidate in systems[:1]]
-        has_regressed = first.name != NO_REGRESSION or not rows or any(row.conclusion.is_harm for row in rows)
-        says_what = systems and first.name in FAILURES and has_regressed  # else no query is scored
-        subject = f"{systems[0]}{more} {FAILURES[first.name]}" if says_what else first.name
-        return f"✗ {subject}{f', {len(others)} more' if others else ''} (gate failed); {text}"
+        return f"✗ {describe_failures(outcome)} (gate failed); {text}"
     return f"{groups[0][0].mark} {text}" if groups else text
+
+
+def describe_failures(outcome: Outcome) -> str:
+    """Return what happened by the first failed gate, and the number of further ones: ``dense regressed, 1 more``."""
+    first, *others = outcome.failures
+    systems = list(dict.fromkeys(first.systems))
+    more = f" and {len(systems) - 1} more" if len(systems) > 1 else ""
+    rows = [row for row in outcome.main if row.family == PRIMARY and row.candidate in systems[:1]]
+    has_regressed = first.name != NO_REGRESSION or not rows or any(row.conclusion.is_harm for row in rows)
+    says_what = systems and first.name in FAILURES and has_regressed  # else no query is scored
+    subject = f"{systems[0]}{more} {FAILURES[first.name]}" if says_what else first.name
+    return f"{subject}, {len(others)} more" if others else subject
 
 
 def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
