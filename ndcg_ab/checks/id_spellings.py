@@ -284,13 +284,11 @@ def describe_remedy(
         if other.name in changed:  # then the other rankings must change as well
             others = (table for table in rankings if table.name not in respelled)
             tables += [table for table in others if respell_ids(table.ids, spellings) != table.ids]
-        files = [
-            (part, table.ids)
-            for table in sorted(tables, key=lambda table: (bool(table.system), table.name))
-            for part in table.files
-        ]
+        tables.sort(key=lambda table: (bool(table.system), table.name))
+        files = [(part, table.ids) for table in tables for part in table.files]
         commands = [
-            respell_command(*each, spellings, field, str(at) * (len(files) > 1)) for at, each in enumerate(files, 1)
+            respell_command(part, ids, spellings, field, str(number) * (len(files) > 1))
+            for number, (part, ids) in enumerate(files, start=1)
         ]
         if all(commands):
             return "".join(f" → {command}" for command in commands)
