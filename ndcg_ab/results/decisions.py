@@ -166,7 +166,7 @@ def decide(
     if better:
         return Decision(candidate, Choice.SHIP_IF_CHEAP, "; ".join(list_verdicts(better)))
     reason = "; ".join(list_verdicts([row for row in primary if measured_state(row) is not State.SAME]))
-    same = f"every query has the same value on {' or '.join(row.metric for row in primary)}"
+    same = f"every query has the same value on {' and '.join(row.metric for row in primary)}"
     return Decision(candidate, Choice.NOTHING_CHANGED, reason or same)
 
 

@@ -149,9 +149,9 @@ TABLE: dict[str, tuple[list[Comparison], str, str]] = {
     "undecided": ([OPEN, HOLDS], "judge_more", "rr@10 undecided (MDE 0.100)"),
     "not testable": ([row("not testable (n = 1)", queries=1)], "judge_more", "ndcg@10 not testable (n = 1)"),
     "identical": (
-        [row("identical", differing=0), HOLDS],
+        [row("identical", differing=0), row("identical", metric="rr@10", differing=0), HOLDS],
         "nothing_changed",
-        "every query has the same value on ndcg@10",
+        "every query has the same value on ndcg@10 and rr@10",
     ),
     "regressed": ([REGRESSED], "do_not_ship", "ndcg@10 regressed (-0.0500)"),
     "regressed on one, improved on the other": (
