@@ -36,7 +36,7 @@ from tests.repeated import read_options, require_work
 
 LONGEST_MESSAGE = 3000  # characters, beside the path
 SLOWEST = 10.0  # seconds
-QUERIES = query_layout(("kind",))
+QUERIES = query_layout(blanks={"kind": "(none)"})
 LAYOUTS: dict[str, Layout] = {"judgments": JUDGMENT, "ranking": RANKING, "queries": QUERIES}
 FORMATS = ("trec", "csv", "tsv", "jsonl", "json", "parquet")
 OF_FORM = "form"  # a file that is read by its form, whatever it is called

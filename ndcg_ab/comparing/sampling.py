@@ -379,10 +379,9 @@ def query_values(engine: Engine, evaluation: Evaluation, column: str, without: s
     InputError if that table has a row.
     """
     key = f"{column}ed"
-    is_used = getattr(evaluation.statistics, key)
     rows = engine.rows("query", ("query_id", column, "is_judged"), order="query_id")
     values = {query_id: value for query_id, value, _ in rows if value is not None}
-    if is_used is False or (is_used is None and not values):
+    if not getattr(evaluation.statistics, key) and not values:
         return None
     if lacking := engine.rows(without, order="query_id"):
         matched = any(judged and value is not None for _, value, judged in rows)

@@ -15,7 +15,7 @@ from ndcg_ab.sources.base import Pulled, PullRequest, Source
 from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.registry import file_source, pull_source
 from ndcg_ab.sources.tables.on_disk import TableWriter
-from ndcg_ab.sources.tables.schema import DOCUMENT, NOT_DRAWN, OF_DRAWS, QUERY_ID, Layout, query_layout
+from ndcg_ab.sources.tables.schema import DOCUMENT, NO_VALUE, NOT_DRAWN, OF_DRAWS, QUERY_ID, Layout, query_layout
 
 PLAIN = query_layout()
 TEXT_SCHEMA = PLAIN.schema
@@ -118,10 +118,8 @@ def pull_queries(evaluation: Evaluation) -> Queries:
     pulled = pull_source(evaluation.queries.source, layout, evaluation.directory)
     rows = distinct_rows(pulled.table, pulled.origin)
     queries = Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended)
-    if evaluation.statistics.weighted is False:
-        return queries.without_draws()
     refuse_weights(rows, pulled.origin)
-    if not is_drawn(rows):
+    if evaluation.statistics.weighted is False or not is_drawn(rows):
         return queries.without_draws()
     refuse_probabilities(rows, pulled.origin)
     return queries
@@ -132,13 +130,13 @@ def make_query_layout(evaluation: Evaluation) -> Layout:
     sources: list[Described] = [] if evaluation.scores else [system.source for system in evaluation.systems]
     sources += [evaluation.judge] if evaluation.judge else []
     naming = [source for source in sources if isinstance(source, HttpSource | JudgeSource)]
-    columns = list(dict.fromkeys(name for source in naming for name in source.attributes))
+    blanks = dict.fromkeys([*evaluation.slices.by, *(name for source in naming for name in source.attributes)], "")
     needs = {
-        "text": any(source.needs_queries for source in sources),
+        "text": any(source.needs_queries for source in sources) or None,
         "weight": evaluation.statistics.weighted,
         "cluster": evaluation.statistics.clustered and evaluation.statistics.cluster_prefix is None,
     }
-    return query_layout(evaluation.slices.by, columns, [name for name in needs if needs[name]])
+    return query_layout(needs, blanks | dict.fromkeys(evaluation.slices.by, NO_VALUE))
 
 
 def unread_columns(queries: Queries, described: Described, directory: Path) -> tuple[str, ...]:
@@ -160,15 +158,14 @@ def pull_weights(source: FileSource) -> Queries:
     if is_drawn(rows):
         refuse_probabilities(rows, pulled.origin)
     elif rows["weight"].null_count:
-        pull_source(source, query_layout(needed=["weight"]), Path())
+        pull_source(source, query_layout({"weight": True}), Path())
     refuse_weights(rows, pulled.origin)
     return Queries(Pulled(rows, PLAIN, pulled.source))
 
 
 def pull_clusters(source: FileSource) -> dict[str, str]:
     """Return the mapping query_id -> cluster, read from a file; raise InputError if a query has no cluster."""
-    layout = query_layout(needed=["cluster"])
-    pulled = pull_source(source, layout, Path())
+    pulled = pull_source(source, query_layout({"cluster": True}), Path())
     rows = distinct_rows(pulled.table, pulled.origin)
     return dict(zip(rows["query_id"].to_pylist(), rows["cluster"].to_pylist(), strict=True))
 

@@ -242,7 +242,7 @@ def draw_sample(
     """
     query_ids = log.table["query_id"].to_pylist()
     weights = None
-    if evaluation.statistics.weighted is not False and not log.table["weight"].null_count:
+    if not log.table["weight"].null_count:
         weights = np.array(log.table["weight"].to_pylist(), dtype=np.float64)
     earlier, gone = read_earlier_draw(earlier_draw, query_ids) if earlier_draw is not None else (None, 0)
     is_changed = log.is_changed
@@ -384,15 +384,13 @@ def log_table(log: ReadLog, draw: Draw, relative: FloatArray) -> pa.Table:
     The probability is 0 for queries with equal results, and null for other queries that were not drawn. Columns without
     any value are left out, and so is the column weight if weights were not used.
     """
-    rows, is_unweighted = log.table, log.evaluation.statistics.weighted is False
-    left_out = ("probability", "disagreement", *["weight"] * is_unweighted)
-    kept = [name for name in rows.column_names if name not in left_out]
-    kept = [name for name in kept if rows[name].null_count < rows.num_rows]
+    rows = log.table
+    kept = [name for name in rows.column_names if name not in ("probability", "disagreement")]
     probabilities = [
         round_digits(value) if is_drawn else (0.0 if size == 0 else None)
         for value, is_drawn, size in zip(draw.probability, draw.is_drawn, relative, strict=True)
     ]
-    columns = {name: rows[name].combine_chunks() for name in kept}
+    columns = {name: rows[name].combine_chunks() for name in kept if rows[name].null_count < rows.num_rows}
     columns["probability"] = pa.array(probabilities, pa.float64())
     columns["disagreement"] = pa.array([round_digits(value) for value in relative], pa.float64())
     return pa.table(columns)

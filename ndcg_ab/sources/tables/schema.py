@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 import pyarrow as pa
@@ -29,8 +29,10 @@ def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
     """
     mapping = {field: shorten(column) for field, column in mapping.items()}
     key = f"columns: {{{', '.join(f'{field}: {column}' for field, column in mapping.items())}}}"
+    if kind == "query" and [*mapping] == ["cluster"]:
+        return f"--cluster {shlex.quote(mapping['cluster'])} (in a configuration {key})"
     if kind not in MAPPING:
-        return key
+        return f"{key} in a configuration, or rename the column in the file"
     pairs = ",".join(f"{field}={column}" for field, column in mapping.items())
     return f"{MAPPING[kind]} {shlex.quote(pairs)} (in a configuration {key})"
 
@@ -49,6 +51,8 @@ class Field:
         An alternative name, used if no column has the field's name.
     is_word : bool
         For a field of texts, whether numbers with decimals are accepted and become texts; integers always are.
+    is_unread : bool
+        Whether the column is not read even if the table has it.
     """
 
     name: str
@@ -57,6 +61,7 @@ class Field:
     blank: str | float | None = None
     other: str | None = None
     is_word: bool = False
+    is_unread: bool = False
 
     @property
     def may_lack(self) -> bool:
@@ -125,6 +130,8 @@ class Layout:
         chosen: dict[str, str] = {}
         missing: list[Field] = []
         for field, name in zip(self.fields, self.choose_columns(names, columns).values(), strict=True):
+            if field.is_unread:
+                continue
             shown = format_value(name)
             if names.count(name) > 1:
                 rule = "each column needs a name of its own"
@@ -193,16 +200,16 @@ OF_DRAWS = (  # of queries that `ndcg-ab draw` wrote
 NO_VALUE = "(none)"  # the slice of queries whose attribute is empty
 
 
-def query_layout(attributes: Sequence[str] = (), columns: Sequence[str] = (), needed: Collection[str] = ()) -> Layout:
+def query_layout(needed: Mapping[str, bool | None] | None = None, blanks: Mapping[str, str] | None = None) -> Layout:
     """Return the layout of queries: id, text, weight, cluster, columns of `ndcg-ab draw`, and further columns.
 
-    attributes: columns to slice by. columns: columns that requests use. needed: which of text, weight and cluster are
-    required.
+    needed: for text, weight and cluster, whether it is required (True), optional (None) or not read (False); None: all
+    are optional. blanks: further column -> the value that an empty cell stands for.
     """
-    blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in columns if name not in attributes}
-    texts = (Field(name, blank=blank) for name, blank in blanks.items())
+    texts = (Field(name, blank=blank) for name, blank in (blanks or {}).items())
     types = {"text": TEXT, "weight": pa.float64(), "cluster": TEXT}
-    own_fields = (Field(name, kind, required=name in needed) for name, kind in types.items())
+    use = dict.fromkeys(types) | dict(needed or {})
+    own_fields = (Field(name, kind, use[name] is True, is_unread=use[name] is False) for name, kind in types.items())
     return Layout("query", (QUERY_ID, *own_fields, *OF_DRAWS, *texts))
 
 

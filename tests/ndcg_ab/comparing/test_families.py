@@ -111,9 +111,9 @@ def test_queries_outside_the_file_are_a_slice_of_their_own(folder: Path, tmp_pat
     assert rows(content, "primary")[0]["effective_queries"] is None
 
 
-def test_weights_that_are_ignored_are_not_looked_at(folder: Path) -> None:
-    (folder / "none.csv").write_text("query_id,weight\nq00,0\n")
-    found = compare(folder, "--metric", "rr", "--queries", "{}/none.csv", "--unweighted")
+def test_ignored_weights_and_clusters_are_not_looked_at(folder: Path) -> None:
+    (folder / "none.csv").write_text("query_id,weight,cluster\nq00,0,\nq01,none,\nq02,,c\n")
+    found = compare(folder, "--metric", "rr", "--queries", "{}/none.csv", "--unweighted", "--unclustered")
     assert found == compare(folder, "--metric", "rr")
 
 
@@ -192,10 +192,8 @@ def test_queries_that_are_others_are_warned_of(folder: Path) -> None:
     content = compare(folder, "--queries", "{}/upper.csv", "--slice", "language")
     (found,) = [row for row in content["findings"] if row["code"] == "queries_unmatched"]
     assert (found["severity"], found["count"]) == ("warning", 60)
-    assert (
-        "upper.csv names none of the 60 judged queries (the first is 'q00', the first of its own 'Q00')"
-        in (found["message"])
-    )
+    said = "upper.csv names none of the 60 judged queries (the first is 'q00', the first of its own 'Q00')"
+    assert said in found["message"]
     assert "; they match if letters are compared without case (such as" in found["message"]
     content = compare(folder, "--queries", "{}/upper.csv")
     assert "queries_unmatched" not in {row["code"] for row in content["findings"]}
@@ -214,6 +212,7 @@ def test_the_lightest_and_the_heaviest_weights_can_be_computed_with(folder: Path
 
 BAD: dict[str, tuple[list[str], list[str]]] = {
     "no attribute": (["--queries", "{}/plain.csv", "--slice", "weight"], ["--slice: 'weight' is no attribute"]),
+    "no clusters": (["--queries", "{}/plain.csv", "--cluster", "k"], ["for cluster", "; say --cluster COLUMN (in a"]),
     "an attribute twice": (
         ["--queries", "{}/plain.csv", "--slice", "language", "--slice", "language"],
         ["--slice: 'language' is named twice"],

@@ -84,7 +84,7 @@ def test_what_is_wrong_is_said_in_one_sentence(database: Any, query: str, said: 
 KINDS = {  # what is read of a database -> columns that it needs
     "judgment": (JUDGMENT, "'1' as grade"),
     "ranking": (RANKING, "'1' as score"),
-    "query": (query_layout(needed=["text"]), "'1' as text"),
+    "query": (query_layout(needed={"text": True}), "'1' as text"),
     "clicks": (JUDGMENT, "'click' as action_name, '1' as user_query, 'd' as object_id, 0 as ordinal"),
 }
 

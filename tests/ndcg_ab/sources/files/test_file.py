@@ -90,7 +90,7 @@ def test_a_first_line_that_tells_excel_the_delimiter_is_no_header(tmp_path: Path
     path = put(tmp_path / "q.csv", "sep=;\nquery_id;doc_id;grade\nq1;d1;1\nq1;d2;0,5\n007;d1;-2\n")
     assert rows_of(read_table(path, JUDGMENT)) == JUDGED
     queries = put(tmp_path / "t.csv", "sep=;\nquery_id;text\nq1;red shoes\n")
-    found = read_table(queries, query_layout(needed=["text"]))
+    found = read_table(queries, query_layout(needed={"text": True}))
     assert rows_of(found)[0][:2] == ("q1", "red shoes")
     put(path, "sep=;\nquery_id;doc_id;grade\nq1;d1;1\nq1;d2;0,5\n007;d1;1;2\n")
     with pytest.raises(InputError, match="line 5: 4 fields"):
