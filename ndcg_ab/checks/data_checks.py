@@ -216,8 +216,8 @@ def refuse_missing_ranks(rankings: Mapping[str, Pulled], metrics: Sequence[Metri
     for metric in (metric for metric in metrics if metric.ties == "given"):
         for name, pulled in rankings.items():
             if pulled.lacks("rank"):
-                rule = f"which the metric {metric.name} orders by; choose another rule for ties"
-                raise InputError(f"{pulled.origin}: system {name} gives no ranks, {rule}")
+                rule = f"{metric.name} orders by ranks; choose another rule for ties"
+                raise InputError(f"{pulled.origin}: not every row of system {name} has a rank that is a number: {rule}")
 
 
 def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> list[Finding]:

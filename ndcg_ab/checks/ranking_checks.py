@@ -132,7 +132,7 @@ REMARKS = {
     "repeated_judgment": "{count} of them repeat another of their file, with the same grade: each counts once",
     "comment_line": "{count} lines that begin with # are left out as comments",
     "unrated_row": "{rows_have} no grade and {are} left out",
-    "unread_rank": "{count} of its ranks cannot be read, and are not used",
+    "unread_rank": "{count} of its ranks cannot be read, so that none of its ranks is used",
     "failed_query": "{queries} failed and {are} left out of its comparisons",
 }
 

@@ -54,7 +54,7 @@ RANKING_CODES: Mapping[str, Code] = {
         "Nothing, if they are comments. A query id may begin with #: give its lines all fields of a row.",
     ),
     "unread_rank": note(
-        "A rank is not a number. It is not used, because the scores decide.",
+        "A rank is not a number. No rank is used, because the scores decide.",
         "Nothing, if the ranks are not meant to decide.",
     ),
     "repeated_rank": warning(

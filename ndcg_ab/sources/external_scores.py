@@ -192,8 +192,8 @@ class Scores(Source):
 
     def refuse_without_system(self) -> NoReturn:
         raise InputError(
-            f"{self.origin}: does not say whose values these are: name the system, as --scores NAME=FILE"
-            " (in a configuration: scores: [{system: NAME, file: FILE}])"
+            f"{self.origin}: does not say whose values these are: name the system, as ndcg-ab compare --scores"
+            " NAME=FILE (in a configuration: scores: [{system: NAME, file: FILE}])"
         )
 
     def from_records(self) -> pa.Table:

@@ -339,8 +339,8 @@ def parse_json(where: str, text: str) -> Any:
     """
     try:
         return DECODER.decode(text)
-    except json.JSONDecodeError:
-        raise
+    except json.JSONDecodeError as error:  # "Unterminated string starting at": the character follows
+        raise json.JSONDecodeError(error.msg.removesuffix(" at"), error.doc, error.pos) from None
     except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and similar
         raise InputError(f"{where}: cannot be read as JSON: {error}") from None
 

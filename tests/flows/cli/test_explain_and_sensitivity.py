@@ -142,7 +142,7 @@ TREC, WITHOUT_RANKS = "q Q0 a 1 1 t\n", "query_id,doc_id,score\nq,a,1\n"
     [
         ("q 0 a 2\nq 0 b -1\n", TREC, "rr(negative=error)", "qrels, line 2: grade = -1: with the metric rr(negative"),
         ("q 0 a 2\n", TREC, "ndcg(ideal=max, max_grade=1)@10", "line 1: grade = 2"),
-        ("q 0 a 2\n", WITHOUT_RANKS, "ndcg(ties=given)@10", "system new gives no ranks, which the metric ndcg(ties="),
+        ("q 0 a 2\n", WITHOUT_RANKS, "ndcg(ties=given)@10", "not every row of system new has a rank that is a number"),
         ("q 0 a 1000\n", TREC, "ndcg(gain=exponential)@1", "too large to add up"),
         ("q 0 a 3\n", TREC, "ndcg(gain={3:1e305})@1", "too large to add up"),
     ],
