@@ -57,7 +57,7 @@ REFUSED = [
     ("d.csv", "key,title\n1,One\n", "d.csv: there is no column 'doc_id' for doc_id (columns: key, title); say"),
     ("d.csv", "doc_id,title\n1,One\n,Two\n", "d.csv, line 3: doc_id is empty: every row needs one"),
     ("d.csv", "doc_id,title\n1,One\n1,Uno\n", "d.csv: document '1' has two titles: 'One' and 'Uno'"),
-    ("d.jsonl", '{"doc_id": "\n', "d.jsonl, line 1: is not JSON (Unterminated string starting at character 12)"),
+    ("d.jsonl", '{"doc_id": "2', "d.jsonl, line 1: is not JSON (Unterminated string starting at character 12)"),
     ("d.txt", "1 One\n", "d.txt: a file of documents must be csv, tsv, jsonl or parquet, by its name or its format"),
     ("d.csv", "", "d.csv: the file is empty"),
     ("d.csv", None, "d.csv: there is no such file"),
