@@ -16,6 +16,7 @@ from ndcg_ab.results.decisions import FAILURES, NO_REGRESSION, Choice, can_be_re
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SECONDARY
+from ndcg_core.measures.unjudged.contributions import has_grade_effect
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 JUDGE = "ndcg-ab judge-next"
@@ -211,13 +212,11 @@ def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[
     lines += [Line("warning", text) for text in warn_of_few_weights(outcome)]
     if judges := format_judges_line(outcome):
         lines.append(Line("warning", judges, command="ndcg-ab judgments"))
-    causes: dict[str, int] = {}  # the index of each cause's line
-    for index, doubt in enumerate(doubts):
-        if doubt.reason == HARDLY:
-            causes[CAUSES["few_judged"]] = index
+    hardly = [index for index, doubt in enumerate(doubts) if doubt.reason == HARDLY]
+    places = {CAUSES["few_judged"]: hardly[-1]} if hardly else {}
     for line in findings:
         if line.severity == "warning":
-            index = causes.setdefault(CAUSES.get(line.code, line.code), len(lines))
+            index = places.setdefault(CAUSES.get(line.code, line.code), len(lines))
             if index == len(lines):
                 lines.append(line._replace(command=COMMANDS.get(line.code, f"ndcg-ab findings {line.code}")))
             else:
@@ -228,11 +227,13 @@ def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[
 def metric_to_judge(outcome: Outcome) -> list[str]:
     """Return a list with the metric to name in the command `ndcg-ab judge-next`; [] if its default, the first, will do.
 
-    The metric is the first with a deciding verdict that unjudged results could turn by a known factor.
+    The metric is the first metric with a deciding verdict that unjudged results could turn by a known factor, else the first on
+    which the effect of a grade is known.
     """
     rows = [row for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS, GATE) and can_be_reversed(row)]
     turned = [row.metric for row in rows if row.unjudged and row.unjudged.tipping_factor]
-    named = [row.name for row in outcome.metrics if row.name in turned and row.unjudged != "condense"]
+    known = [metric.name for metric in outcome.metrics if has_grade_effect(metric)] or ["ndcg@10"]
+    named = [name for name in known if name in turned] or known
     return [] if outcome.metrics[0].name in named else named[:1]
 
 

@@ -26,8 +26,7 @@ from ndcg_ab.scoring.metric_tables import rank_rule
 from ndcg_ab.sources.queries import documents_source, read_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.registry import Divisor
-from ndcg_core.measures.unjudged.contributions import lacks_expected_value
+from ndcg_core.measures.unjudged.contributions import has_grade_effect
 from ndcg_core.measures.unjudged.differences import find_grade_effects
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
@@ -112,12 +111,9 @@ def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
     """
     refuse_no_rankings(evaluation)
     chosen = evaluation.metric_named(metric or evaluation.metrics[0])
-    is_of_grades = not lacks_expected_value(chosen) and chosen.traits.divisor is not Divisor.SHOWN
-    if not is_of_grades or chosen.unjudged == "condense":
-        raise InputError(
-            Setting("--metric"),
-            f" {chosen.name}: the effect of a grade on it is not known; choose another metric, such as ndcg@10",
-        )
+    if not has_grade_effect(chosen):
+        rule = "the effect of a grade on it is not known; choose another metric, such as ndcg@10"
+        raise InputError(Setting("--metric"), f" {chosen.name}: {rule}")
     statistics = evaluation.statistics.model_copy(update={"all_pairs": False, "ranges": {}})
     slices = evaluation.slices.model_copy(update={"by": []})
     left_out: dict[str, Any] = {"secondary_metrics": [], "guardrails": {}, "gate": None, "cheap_judgments": None}

@@ -223,6 +223,12 @@ def lacks_expected_value(metric: Metric) -> bool:
     return traits.divisor is Divisor.OTHER or not is_known
 
 
+def has_grade_effect(metric: Metric) -> bool:
+    """Return whether the effect of one more grade on a metric's value can be computed."""
+    is_of_grades = not lacks_expected_value(metric) and metric.traits.divisor is not Divisor.SHOWN
+    return is_of_grades and metric.unjudged != "condense"
+
+
 def is_plain_sum(metric: Metric) -> bool:
     """Return whether a metric's value is a sum of gains times fixed weights, up to a divisor."""
     return metric.traits.is_additive and metric.traits.factors is None

@@ -133,5 +133,8 @@ def test_judge_next_is_about_a_metric_that_unjudged_results_turn(
     two = dataclasses.replace(one, metric=outcome.metrics[1].name, unjudged=unjudged, family=family)
     found = dataclasses.replace(outcome, comparisons=(dataclasses.replace(one, unjudged=STANDS), two))
     assert metric_to_judge(found) == [two.metric] * is_judged
+    condensed = dataclasses.replace(outcome.metrics[0], unjudged="condense")
+    for metrics, name in (((condensed, outcome.metrics[1]), two.metric), ((condensed,), "ndcg@10")):
+        assert metric_to_judge(dataclasses.replace(found, metrics=metrics)) == [name], "judge-next refuses the first"
     both = dataclasses.replace(outcome, comparisons=(dataclasses.replace(one, unjudged=TURNED), two))
     assert metric_to_judge(both) == [], "the first metric is what is judged for anyway"
