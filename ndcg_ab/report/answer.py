@@ -227,8 +227,8 @@ def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[
 def metric_to_judge(outcome: Outcome) -> list[str]:
     """Return a list with the metric to name in the command `ndcg-ab judge-next`; [] if its default, the first, will do.
 
-    The metric is the first with a deciding verdict that unjudged results could turn by a known factor, else the first on
-    which the effect of a grade is known.
+    The metric is the first with a deciding verdict that unjudged results could turn by a known factor, else the first
+    on which the effect of a grade is known.
     """
     rows = [row for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS, GATE) and can_be_reversed(row)]
     turned = [row.metric for row in rows if row.unjudged and row.unjudged.tipping_factor]
