@@ -163,7 +163,6 @@ def test_shells_complete_every_option_and_the_topics(tmp_path: Path) -> None:
         assert found.stdout.split() == [expected]
 
 
-@pytest.mark.slow
 def test_what_only_explains_comes_together_and_has_its_old_names() -> None:
     topics = re.findall(r"^│ (\w+) ", invoke(["help"]).output, flags=re.MULTILINE)
     assert sorted(set(topics)) == ["findings", "formats", "metrics", "schema", "terms"]
@@ -270,7 +269,6 @@ def test_every_way_to_name_them_is_the_same(folder: Path, options: tuple[str, ..
     assert "looks_clustered" not in codes(compare(folder, "--queries", "{}/queries.tsv", "--unclustered"))
 
 
-@pytest.mark.slow
 def test_ids_that_come_in_groups_are_asked_about(plain: dict[str, Any]) -> None:
     (found,) = (each for each in plain["findings"] if each["code"] == "looks_clustered")
     assert found["message"] == (

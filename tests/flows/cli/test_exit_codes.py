@@ -111,7 +111,6 @@ def test_too_little_address_space_is_refused(megabytes: int, code: int, monkeypa
     assert found.stderr.count("\n") == bool(code)
 
 
-@pytest.mark.slow
 def test_a_process_without_room_does_not_hang() -> None:
     """OpenBLAS tried to allocate for ever: nothing that loads it may come first."""
     command = f"ulimit -v 400000; exec '{sys.executable}' -m ndcg_ab.flows.cli.main {' '.join(COMPARE)}"
@@ -171,7 +170,6 @@ BETTER = [*COMPARE, "--metric", "ndcg@5"]
 WORSE = [*BETTER, "--baseline", "new"]
 
 
-@pytest.mark.slow
 def test_a_failed_gate_costs_no_output(tmp_path: Path) -> None:
     path = tmp_path / "comment.md"
     found = invoke([*WORSE, "--gate", "--markdown", str(path), "--json", str(tmp_path / "j.json")])
@@ -197,7 +195,6 @@ def test_a_comment_is_markdown() -> None:
     assert "|" not in re.sub(r"<[^>]*>", "", page), "a row that the renderer did not read"
 
 
-@pytest.mark.slow
 def test_a_comment_has_the_matrix_notes_below_and_the_texts_of_queries() -> None:
     found = invoke([*BETTER, "--queries", str(DATA / "queries.tsv"), "--markdown", "-"])
     (row,) = re.findall(r"^\| new .*", found.stdout, flags=re.MULTILINE)

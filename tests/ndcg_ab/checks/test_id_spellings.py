@@ -263,7 +263,6 @@ def test_other_files(name: str, folder: Path) -> None:
     assert findings(run_commands(found, paths, folder)) == []
 
 
-@pytest.mark.slow
 def test_rankings_alone_and_more_judgments(folder: Path) -> None:
     change = CASES["NFD"][0]
     paths = write_files(folder, "new.run", change)

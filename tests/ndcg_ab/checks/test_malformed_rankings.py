@@ -186,7 +186,6 @@ def test_rankings_are_checked_without_judgments(case: str, tmp_path: Path) -> No
     assert "nothing to report" not in found.stdout
 
 
-@pytest.mark.slow
 def test_what_check_takes_a_file_for(tmp_path: Path) -> None:
     (tmp_path / "old.run").write_text(text(rows(0)))
     (tmp_path / "configuration").write_text("name: t\njudgments: qrels\nsystems: [{name: a, file: old.run}]\n")

@@ -62,7 +62,6 @@ def test_what_changed_is_counted() -> None:
     assert changes.overlap_median == 1.0
 
 
-@pytest.mark.slow
 def test_where_a_metric_has_no_cutoff() -> None:
     deep = {"changed": in_order(*"abcdefghijkl")}
     other = {"changed": in_order(*"abcdefghijlk")}
@@ -71,7 +70,6 @@ def test_where_a_metric_has_no_cutoff() -> None:
     assert format_changes(changes) == "top 10 unchanged on 5 queries"
 
 
-@pytest.mark.slow
 def test_of_several_candidates_each_has_its_own() -> None:
     both = outcome_of(GRADES, {"old": OLD, "same": OLD, "new": NEW}, ["ndcg@2", "recall@3"]).changes
     assert [(each.candidate, each.changed) for each in both] == [("same", 0), ("new", 3)]

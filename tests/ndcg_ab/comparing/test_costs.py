@@ -225,7 +225,6 @@ def test_the_low_end_of_guardrails_holds_for_all_of_them_together(folder: Path, 
     assert together.high == alone.high
 
 
-@pytest.mark.slow
 def test_few_queries_leave_it_open_upwards(tmp_path: Path) -> None:
     """71 queries say nothing of how large p95 can be: 72 are needed, whatever they cost."""
     folder_with(tmp_path)
@@ -279,14 +278,12 @@ def test_where_queries_were_drawn_for_judging_costs_are_of_the_whole_log(folder:
     assert [row.queries for row in outcome_of(drawn).comparisons if row.metric == "rr"] == [25]
 
 
-@pytest.mark.slow
 def test_the_sql_is_held_against_the_core(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing_costs, "quantile", lambda values, share, weights=None: max(values))
     with pytest.raises(ParityError, match=r"parity check: system base, latency_ms@p50: SQL gives .* Python core 119"):
         compared(folder, ["alike"], metrics=["rr"])
 
 
-@pytest.mark.slow
 def test_json_has_costs_only_where_they_were_recorded(folder: Path, all_three: CompareResult) -> None:
     outcome = outcome_of(all_three)
     assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome
@@ -503,7 +500,6 @@ def test_failing_at_once_is_not_fast(comparing: Callable[..., CompareResult]) ->
     assert "latency_ms@p95: find out why 14 requests failed, and measure again." in advice
 
 
-@pytest.mark.slow
 def test_failures_beyond_the_quantile_change_nothing_of_it(comparing: Callable[..., CompareResult]) -> None:
     """Two of 100 that failed late hide p99, and neither p50 nor its interval."""
     found = comparing({"alike": failing(2)}, guardrails={f"latency_ms@{name}": 20 for name in ("p96", "p98", "p99")})
@@ -525,7 +521,6 @@ def test_a_baseline_that_fails_shows_no_harm(comparing: Callable[..., CompareRes
     assert mean.low is None and mean.high is not None
 
 
-@pytest.mark.slow
 def test_two_lower_bounds_have_no_difference(comparing: Callable[..., CompareResult]) -> None:
     row = difference(comparing({"base": failing(14), "alike": failing(14)}), "alike", "p95")
     assert (row.difference, row.low, row.high, row.bound) == (None, None, None, None)
@@ -533,7 +528,6 @@ def test_two_lower_bounds_have_no_difference(comparing: Callable[..., CompareRes
     assert row.numbers == "– [?, ?]"
 
 
-@pytest.mark.slow
 def test_the_sql_s_upper_value_is_held_against_the_core(
     comparing: Callable[..., CompareResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -551,7 +545,6 @@ def test_a_quantile_that_is_endless_is_near_to_no_number() -> None:
             refuse_other_quantile(stored, endless, "new", p95)
 
 
-@pytest.mark.slow
 def test_weights_decide_whether_a_quantile_falls_on_a_failure(comparing: Callable[..., CompareResult]) -> None:
     """SQL and core agree with weights, too; the second query, of weight 2, and the fourth, of 4, are 6 of 250."""
     keys = {"queries": {"file": "q.csv"}, "statistics": {"resamples": 1000, "clustered": False}}
@@ -601,14 +594,12 @@ def test_queries_without_a_cost_are_counted(comparing: Callable[..., CompareResu
     assert "alike latency_ms: missing for 34 of 100 queries" in text
 
 
-@pytest.mark.slow
 def test_costs_that_are_all_known_are_no_finding(comparing: Callable[..., CompareResult]) -> None:
     found = comparing({})
     assert not of_code(found, "missing_cost") and not of_code(found, "failed_time")
     assert {(row.queries, row.asked, row.missing) for row in costs_of(found).values} == {(COUNT, COUNT, 0)}
 
 
-@pytest.mark.slow
 def test_a_system_without_any_is_named(comparing: Callable[..., CompareResult]) -> None:
     with pytest.raises(InputError, match="costs: system alike has no latency_ms for any of 100 queries"):
         comparing({"alike": dict.fromkeys(range(100), "")})

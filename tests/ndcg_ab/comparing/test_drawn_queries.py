@@ -130,7 +130,6 @@ def test_what_was_not_drawn_is_left_out_and_told(result: ndcg_ab.CompareResult, 
     assert "<strong>10 drawn queries</strong>" in page
 
 
-@pytest.mark.slow
 def test_bounds_are_of_the_log_too(world: Any) -> None:
     """The highest difference is that with every unjudged document judged in the candidate's favour."""
     rows, systems, judgments = world
@@ -168,7 +167,6 @@ def test_power_of_one_drawn_query_shows_what_it_says_of_the_log(world: Any, resu
     assert plan.queries == 1 and plan.difference == pytest.approx(ratio((rows, *world[1:])))
 
 
-@pytest.mark.slow
 def test_no_more_queries_are_asked_for_than_differ(world: Any) -> None:
     rows = compare(world, smallest_effect=0.001, guardrails={"rr": 0.001}).comparisons
     assert all((row.queries_needed or 0) <= 20 for row in rows) and any(
@@ -176,7 +174,6 @@ def test_no_more_queries_are_asked_for_than_differ(world: Any) -> None:
     )
 
 
-@pytest.mark.slow
 def test_intended_queries_need_not_be_drawn(world: Any) -> None:
     """q03 was not, though it differs: the drawn ones stand for it."""
     found = compare(world, intended=["q01", "q03", "q05", "q09"])
@@ -216,7 +213,6 @@ def test_drawn_queries_must_be_judged_and_zeros_stay_zero(world: Any) -> None:
     assert found["drawn_unjudged"].examples == ("query 'q01'",) and found["drawn_unjudged"].severity == "warning"
 
 
-@pytest.mark.slow
 def test_what_counts_as_0_and_differs_now_could_be_anything(world: Any) -> None:
     """q00 shows another document at place 4: its weight in the log is by what the mean over 5 places could be off."""
     rows, systems, judgments = world

@@ -106,7 +106,6 @@ def test_a_difference_that_rare_losses_could_make_up_for_is_not_told(past: DuckD
     assert monitor.latest.p_value == pytest.approx(2 / 1.023**60, abs=0.03)
 
 
-@pytest.mark.slow
 def test_what_cannot_be_tested_is_no_look(past: DuckDBEngine) -> None:
     night(past, 1, {"new": [0.0] * 60}, "aaj")
     night(past, 2, {"new": [-0.5] * 3 + [0.0] * 57}, "abj")

@@ -345,7 +345,6 @@ def test_what_another_one_contributed_too_stays(other: str | None) -> None:
     assert (new.hidden, told(new)[-1]) == (30, Verdict.IMPROVED)
 
 
-@pytest.mark.slow
 def test_sources_that_are_no_system_are_not_left_out() -> None:
     assert compared_by_source(judged([("a", 1.0, "clicks"), ("n", 2.0, None)])).left_out == ()
 

@@ -210,7 +210,6 @@ def test_hardly_judged_is_doubted_where_it_decides(metric: str, judged: float | 
     assert doubts_of(dataclasses.replace(found, systems=(*found.systems[:-1], last))) == reasons
 
 
-@pytest.mark.slow
 def test_many_systems_share_a_sentence() -> None:
     (banner,) = make_answer(evaluated(20, [f"c{index:02d}" for index in range(1, 9)])).doubts
     assert banner.text == (
@@ -257,7 +256,6 @@ def test_every_code_whose_counts_are_merged_is_here() -> None:
     assert {*SHORT} == {*COUNTED, "few_judged", "tied_places", "rank_disagrees"}  # the last is a doubt
 
 
-@pytest.mark.slow
 def test_repeated_ranks_are_counted_in_queries(tmp_path: Path) -> None:
     """With scores and without: a sentence over both systems has one unit."""
     rows = [(query, document) for query in GRADED for document in "abc"]

@@ -151,7 +151,6 @@ def test_every_measure_has_plain_words() -> None:
     assert all("results" in words.format(results="the results") for words in PLAIN_MEANINGS.values())
 
 
-@pytest.mark.slow
 def test_the_python_result_says_the_same_as_markdown() -> None:
     judgments = {query: {"a": 1, "z": 0} for query in QUERIES}
     systems = {

@@ -215,7 +215,6 @@ def two_good() -> Outcome:
     return night(GOOD, GOOD)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("systems", "concerned"),
     [(("new1",), {"new1"}), (("old",), {"new", "new1"}), (("new", "old"), {"new", "new1"}), ((), {"new", "new1"})],

@@ -77,7 +77,6 @@ def test_documents_twice_and_several_files_are_counted(tmp_path: Path) -> None:
     assert found["answered queries", "old"] == (2, 1, "unanswered: 1")
 
 
-@pytest.mark.slow
 def test_events_of_a_click_log_are_counted(tmp_path: Path) -> None:
     """Ten searches of a query and three of another one that nobody asks for, and events that count nothing."""
     searches = [search(f"s{at}", "pasta", ["x", "y"], clicked=["x"] * (at < 7) + ["y"] * (at < 3)) for at in range(10)]

@@ -189,7 +189,6 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-@pytest.mark.slow
 def test_only_what_changed_is_reduced_anew(looked_at: list[str], tmp_path: Path) -> None:
     assert reduced_in(small(tmp_path), 0) == {"old": True, "new": True}
     nights: list[tuple[Callable[[], Any], dict[str, Any], list[str]]] = [

@@ -64,7 +64,6 @@ def column(study: DrawStudy, name: str) -> list[float | None]:
     return found
 
 
-@pytest.mark.slow
 def test_what_shows_the_same_is_a_known_zero(folder: Path) -> None:
     """Permuted first places of an even query may come out as they were."""
     study = study_of(folder, 10)

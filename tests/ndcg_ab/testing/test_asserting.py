@@ -122,7 +122,6 @@ def test_what_is_proven_or_cannot_be_tested_is_not_called_undecided() -> None:
     assert UNDECIDED == ["ndcg@2 undecided (-0.1230): 3 queries can find no difference", "ndcg@2 not testable (n = 1)"]
 
 
-@pytest.mark.slow
 def test_the_queries_are_those_of_the_metric_that_failed() -> None:
     options: dict[str, Any] = {"metrics": "ndcg@5", "guardrails": {"recall@5": 0.05}}
     with pytest.raises(AssertionError, match=r"the \w+ quer\w+ that lost most, recall@5\n  -"):
@@ -173,7 +172,6 @@ def test_a_bad_row_is_named_and_leads_to_the_test_alone() -> None:
     assert places == {"test_asserting.py"}
 
 
-@pytest.mark.slow
 def test_losses() -> None:
     """Against the differences of the per-query values."""
     result = compare(JUDGMENTS, {"old": OLD, "new": NEW}, metrics="ndcg@5", queries=QUERIES)

@@ -91,7 +91,6 @@ def test_check_knows_gains_by_their_grades(tmp_path: Path) -> None:
     assert "guardrails: dcg@1 = 4: must be below 3, since dcg@1 lies between 0 and 3" in said
 
 
-@pytest.mark.slow
 def test_the_test_helper_warns() -> None:
     with pytest.warns(UserWarning, match=r"ndcg@5 = 0\.5: is half of the largest"):
         assert_not_worse(JUDGMENTS, OLD, NEW, metrics="ndcg@5", margin=0.5, resamples=100)

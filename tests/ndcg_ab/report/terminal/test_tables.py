@@ -177,7 +177,6 @@ def test_a_terminal_of_its_own(columns: int, tmp_path: Path) -> None:
         assert words(wording.format_verdict(row)) in words(text)
 
 
-@pytest.mark.slow
 def test_a_backslash_at_the_end_of_a_name_stands_once(outcome: Outcome) -> None:
     text = printed(outcome, 200)
     assert "tail\\" in text

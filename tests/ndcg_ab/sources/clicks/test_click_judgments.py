@@ -194,7 +194,6 @@ def test_it_is_a_source_of_judgments(layout: Any, tmp_path: Path) -> None:
     assert found.digest == pull_source(described.source, layout, tmp_path, {"q1": "PASTA carbonara"}).digest
 
 
-@pytest.mark.slow
 def test_events_that_are_more_than_a_few_go_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether memory is limited or not; the grades and the remarks are the same."""
     log = click_log(tmp_path / "log.jsonl", LOG)

@@ -157,7 +157,6 @@ def test_enumeration_equals_brute_force_over_fractions(table: list[list[tuple[in
     assert result.p_adjusted == tuple(float(p) for p in adjusted)
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 10**6), st.integers(48, 60), st.integers(1, 3), st.sampled_from([1, 60, 256, 300]))
 def test_drawn_flips_equal_the_plain_implementation(seed: int, queries: int, columns: int, resamples: int) -> None:
@@ -173,7 +172,6 @@ def test_drawn_flips_equal_the_plain_implementation(seed: int, queries: int, col
         assert 1 / (resamples + 1) <= p_value <= p_adjusted <= (1 + hits) / (resamples + 1)
 
 
-@pytest.mark.slow
 def test_ties_are_exact_with_many_queries() -> None:
     table = correlated(1_500, 3, seed=5)
     table[:, 0] = np.where(np.arange(1_500) % 2, 0.3 - 0.2, 0.7 - 0.8)  # sums are multiples of 0.1: many ties

@@ -375,7 +375,6 @@ def test_a_family_that_decides_has_the_larger_p_and_the_wider_reach_of_both_test
     )
 
 
-@pytest.mark.slow
 def test_both_tests_decide_at_every_size_with_fewer_resamples_where_it_is_large() -> None:
     how = FamilyTest(alpha=0.05, seed=3, resamples=10_000, workers=1)
     assert how.for_bootstrap(1_001, 1) == how
