@@ -37,6 +37,7 @@ from ndcg_ab.sources.queries import distinct_rows, refuse_probabilities, unread_
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
 from ndcg_ab.studies.judge_next import ToJudge, refuse_no_rankings
 from ndcg_core.sampling.draws import (
+    ALIKE,
     DEVIATION,
     Draw,
     EarlierDraw,
@@ -245,9 +246,8 @@ def draw_sample(
     if not log.table["weight"].null_count:
         weights = np.array(log.table["weight"].to_pylist(), dtype=np.float64)
     earlier, gone = read_earlier_draw(earlier_draw, query_ids) if earlier_draw is not None else (None, 0)
-    is_changed = log.is_changed
-    if earlier is not None:  # queries that could be drawn then can be drawn now, even if their results are equal now
-        is_changed = is_changed | (earlier.sizes > 0)
+    # queries that could be drawn then can be drawn now, even if their results are equal now
+    is_changed = log.is_changed if earlier is None else log.is_changed | (earlier.sizes > 0)
     if not is_changed.any():
         raise InputError(
             f"queries: the systems show the same for all {len(query_ids):,} queries of the log: there is nothing to"
@@ -274,7 +274,7 @@ def explain_refused_draw(
     is_kept = earlier.probability > 0
     if (kept := int(is_kept.sum())) > count:
         return InputError(Setting("--count"), f" {count}: {name} holds {kept} drawn queries already: ask for more")
-    query_id = query_ids[int(np.flatnonzero(is_kept & (numbers > earlier.probability))[0])]
+    query_id = query_ids[int(np.flatnonzero(is_kept & (numbers > earlier.probability * (1 + ALIKE)))[0])]
     problem = f" {name}: query {format_value(query_id)}: was not drawn with this seed: give that of the earlier draw"
     return InputError(Setting("--kept"), f"{problem}, with ", Setting("--seed"))
 
