@@ -209,8 +209,8 @@ def parse_settings(
     for count in queries or ():
         if not 2 <= count <= MOST:
             refuse("--queries", count, f"a whole number from 2 to {MOST:,}")
-    if not LEAST_ALPHA <= alpha < 1:
-        refuse("--alpha", f"{alpha:g}", f"at least {LEAST_ALPHA:g} and below 1, such as 0.05")
+    if not LEAST_ALPHA <= alpha < 0.5:
+        refuse("--alpha", f"{alpha:g}", f"at least {LEAST_ALPHA:g} and below 0.5, such as 0.05")
     if not alpha < power < 1:
         refuse("--power", f"{power:g}", f"above alpha ({alpha:g}) and below 1, such as 0.8")
     if not 1 <= comparisons <= alpha / LEAST_ALPHA:

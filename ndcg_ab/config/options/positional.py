@@ -45,7 +45,8 @@ def assign_files(options: Mapping[str, Any], command: str, otherwise: str = "") 
     assigned = dict(options)
     files = list(expand_patterns(options.get("files") or ()))
     if files and options.get("scores"):
-        raise InputError(f"{quote_if_needed(files[0])}: is no option; say --scores {shlex.quote(files[0])}")
+        advice = f"say --scores {shlex.quote(files[0])}, or --judgments or --system if it holds no scores"
+        raise InputError(f"{quote_if_needed(files[0])}: is no option; {advice}")
     if files and options.get("system"):
         assigned["judgments"] = single_judgments_file(files, options)
     elif files and options.get("judgments"):

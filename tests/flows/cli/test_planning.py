@@ -319,7 +319,7 @@ def test_the_picture_is_whole_and_shows_what_is_printed(
         (["--deviation", "1", "--effect", "0.1", "--effect", "nan"], "--effect nan: must be above 0 and finite"),
         (["--deviation", "1", "--queries", "1"], "--queries 1: must be a whole number from 2 to 1,000,000,000,000"),
         (["--deviation", "1", "--queries", "1000000000001"], "--queries 1000000000001: must be a whole number"),
-        (["--deviation", "1", "--alpha", "1"], "--alpha 1: must be at least 1e-12 and below 1"),
+        (["--deviation", "1", "--alpha", "1"], "--alpha 1: must be at least 1e-12 and below 0.5"),
         (["--deviation", "1", "--power", "0.05"], "--power 0.05: must be above alpha (0.05)"),
         (["--deviation", "1", "--picture", "p.gif"], "--picture p.gif: must end in .svg"),
         (["--scores", "scores.csv", "--baseline", "bm52"], "--baseline 'bm52': is not in scores.csv (there: bm25,"),
