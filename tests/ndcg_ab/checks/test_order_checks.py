@@ -19,8 +19,6 @@ from tests.commands import invoke
 from tests.examples import examples
 from tests.laboratory import fill, in_order, outcome_of
 
-pytestmark = pytest.mark.slow
-
 
 def findings(rankings: dict, code: str, metric: str = "ndcg@2", judgments: dict | None = None) -> list:
     judgments = judgments or {"q1": {"a": 3, "b": 1}, "q2": {"a": 1}}
@@ -80,6 +78,7 @@ def test_a_disagreement_that_moves_no_value_is_a_note() -> None:
     assert found.severity == "warning" and is_grave(found)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("metric", ["ndcg@3", "ndcg(ideal=local)@3", "ndcg(unjudged=condense)@3", "recall", "dcg@3"])
 def test_what_ranks_move_is_what_the_core_says(metric: str) -> None:
     draw = random.Random(7)
@@ -98,6 +97,7 @@ def test_what_ranks_move_is_what_the_core_says(metric: str) -> None:
 ANSWERS = st.lists(st.tuples(st.integers(1, 4), st.integers(-1, 6)), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @given(st.lists(ANSWERS, min_size=1, max_size=20), st.integers(1, 4))
 @settings(max_examples=examples(12), deadline=None)
 def test_a_disagreement_is_other_scores_in_the_top(answers: list[list[tuple[int, int]]], cutoff: int) -> None:
@@ -117,6 +117,7 @@ def test_a_disagreement_is_other_scores_in_the_top(answers: list[list[tuple[int,
     assert [re.findall(r"\bs\d\d\b", one.message)[:1] for one in found] == [[name] for name in truth]
 
 
+@pytest.mark.slow
 def test_too_many_ties_below_the_cutoff_and_an_own_ideal_have_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(order, "BOUNDED", 10)
     ranking = {"q1": [Result(f"d{number:03}", 1.0) for number in range(11)]}
@@ -160,6 +161,7 @@ def test_findings_depend_on_no_order_and_no_depth(metrics: list[str]) -> None:
     assert "ndcg@1 lies between 0.5000 and 1.0000" in found.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["ndcg{}@{}", "ndcg{}@{}; ties=average"])
 def test_what_several_cutoffs_tell_together_each_tells_alone(rule: str) -> None:
     """Ranks disagree at the first, the fourth and the sixth place, and in a query whose scores are tied."""
@@ -184,6 +186,7 @@ def test_what_several_cutoffs_tell_together_each_tells_alone(rule: str) -> None:
     assert {each.count for each in together if each.code == "rank_disagrees"} == {2, 4}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("metrics", [["ndcg@1", "ndcg@4", "recall@4"], ["recall@4", "ndcg@4", "ndcg@1"]])
 def test_few_judged_results_are_told_for_each_metric(metrics: list[str]) -> None:
     """Half of the top 4 is unjudged, and nothing of the top 1: one does not hide the other."""

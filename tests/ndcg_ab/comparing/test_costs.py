@@ -215,7 +215,6 @@ def test_an_estimate_beyond_the_margin_fails_the_gate(all_three: CompareResult) 
     assert not gate.passed
 
 
-@pytest.mark.slow
 def test_the_low_end_of_guardrails_holds_for_all_of_them_together(folder: Path, all_three: CompareResult) -> None:
     """Three candidates: alpha / 6; alone alpha / 2. The high end is the same: each must hold by itself."""
     alone = difference(compared(folder, ["slower"], metrics=["rr"]), "slower", "p95")

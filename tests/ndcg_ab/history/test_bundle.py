@@ -29,7 +29,7 @@ from tests.sentences import refusal_text
 from tests.small_evaluation import calling, changed_run, nights, perform_run, rows_of, runs, small, unlogged
 from tests.stores import with_store
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
+pytestmark = pytest.mark.usefixtures("plain_pages")
 BEGINNING = "import os, sys\nfrom pathlib import Path\n"
 RUNNING = (
     "from ndcg_ab.report import bundle_files\nfrom tests.small_evaluation import plain_page, small, unlogged\n"
@@ -77,6 +77,7 @@ def ordinals(folders: list[Path]) -> list[int]:
     return [bundles.read_bundle(folder).ordinal for folder in folders]
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_wait_for_each_other(tmp_path: Path) -> None:
     small(tmp_path)
     said, errors = process(TWO_RUNS, tmp_path).communicate(timeout=120)
@@ -99,6 +100,7 @@ def test_threads_of_one_process_wait_too(tmp_path: Path) -> None:
     assert sorted(ordinals([night.bundle for night in found])) == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_who_holds_the_history_is_said(tmp_path: Path) -> None:
     nights(tmp_path, 1)
     evaluation = small(tmp_path)
@@ -147,6 +149,7 @@ def test_two_publishers_log_one_bundle_once(tmp_path: Path) -> None:
     assert all(len(child["inputs"]) == 3 for child in children)
 
 
+@pytest.mark.slow
 def test_a_kill_is_told_from_a_night_at_work(tmp_path: Path) -> None:
     evaluation = small(tmp_path)
     with working_folder.working_folder(evaluation) as folder:
@@ -162,6 +165,7 @@ def test_a_kill_is_told_from_a_night_at_work(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_history_is_said_and_made_anew_from_the_bundles(tmp_path: Path) -> None:
     evaluation = small(tmp_path, retention={"bundles": 2})
     folders = nights(tmp_path, 2)
@@ -204,6 +208,7 @@ def test_damaged_bundles_keep_nobody_back(tmp_path: Path, capsys: pytest.Capture
     ]
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_bundle_is_no_other_night(tmp_path: Path) -> None:
     (folder,) = nights(tmp_path, 1)
     shutil.copytree(folder, folder.with_name(folder.name + "-copy"))
@@ -212,6 +217,7 @@ def test_a_copy_of_a_bundle_is_no_other_night(tmp_path: Path) -> None:
     assert rows_of(small(tmp_path), "select count(*) from evaluation") == [(2,)]
 
 
+@pytest.mark.slow
 def test_a_night_that_is_made_up_for_is_not_the_oldest(tmp_path: Path) -> None:
     """Retention goes by the order in which evaluations were finished, not by the days they stand for."""
     folders = nights(tmp_path, 2)
@@ -255,6 +261,7 @@ def test_a_file_in_the_way_of_the_output_directory(tmp_path: Path, capsys: pytes
     assert said.startswith(f"ndcg-ab: output = {str(tmp_path / 'out')!r}: {tmp_path / 'out'} is no folder: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", mostly_soaked([100, 30_000], kept=[30_000]), ids=["at once", "at a commit"])
 def test_an_output_directory_that_is_full(size: int, tmp_path: Path) -> None:
     nights(tmp_path, 1)
@@ -274,6 +281,7 @@ def test_an_output_directory_that_is_full(size: int, tmp_path: Path) -> None:
     assert rows_of(evaluation, "select count(*) from evaluation") == [(1,)]
 
 
+@pytest.mark.slow
 def test_waiting_for_a_publisher_has_an_end(tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     began = time.monotonic()

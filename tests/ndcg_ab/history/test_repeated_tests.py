@@ -58,7 +58,6 @@ def said(nights: RepeatedTests | None) -> str:
     return print_to_text(print_repeated_tests, nights, width=200)
 
 
-@pytest.mark.slow
 def test_the_same_content_is_the_same_look(past: DuckDBEngine) -> None:
     assert read_repeated_tests(past) is None and said(None) == ""
     night(past, 1, {"new": NOTHING}, "abj")

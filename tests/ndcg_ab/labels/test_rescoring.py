@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 import pytest
 
 from ndcg_ab.comparing.families import metric_columns
-from ndcg_ab.comparing.sampling import PLAIN
+from ndcg_ab.comparing.sampling import PLAIN, Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels import proxy_judgments
-from ndcg_ab.labels.rescoring import compare_pairs_of_judges, disagreed_keys, list_judges, rescore
+from ndcg_ab.labels.rescoring import compare_pairs_of_judges, disagreed_keys, list_judges, mean_over_draws, rescore
 from ndcg_ab.pipeline.stages import evaluate
 from ndcg_ab.sources.judgments.gathering import JudgmentCodes
 from ndcg_core.statistics.estimates.prediction_powered import check_balance
@@ -157,3 +157,11 @@ def test_pairs_that_share_most_and_judges_who_judged_most_come_first(judged: Jud
     assert [(judge.name, judge.documents, judge.queries) for judge in judges] == [("b", 4, 2), ("a", 3, 2), ("c", 2, 1)]
     assert [judge.comparisons for judge in judges] == [("b",), ("a",), ()]
     assert disagreed_keys(judged).tolist() == [1]
+
+
+def test_a_draw_is_the_weighted_mean_of_measured_and_drawn_differences() -> None:
+    column = Column("old", "new", "rr", ("a", "b"), np.array([0.4, 9.0]))
+    drawn = {"b": np.array([0.1, np.nan]), "c": np.array([np.nan, -0.2])}
+    found = mean_over_draws(column, drawn, Sampling({"a": 1.0, "b": 2.0, "c": 3.0}), 2)
+    assert found is not None and found.tolist() == pytest.approx([(0.4 + 0.2) / 3, (0.4 - 0.6) / 4])
+    assert mean_over_draws(column, dict.fromkeys("ab", drawn["b"]), PLAIN, 2) is None, "a draw without a query"

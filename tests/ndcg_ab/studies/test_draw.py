@@ -119,7 +119,6 @@ def test_the_deviation_comes_from_what_is_judged(folder: Path, tmp_path: Path) -
     assert plan.deviation == pytest.approx((unit * np.mean([each**2 for each in apart.values()])) ** 0.5)
 
 
-@pytest.mark.slow
 def test_the_plan_is_for_the_alpha_and_the_power_that_are_asked_for(folder: Path) -> None:
     """What ten queries detect goes by two quantiles of Student's t; what an effect needs grows with them."""
     files, log = [folder / "old.run", folder / "new.run"], folder / "log.tsv"
