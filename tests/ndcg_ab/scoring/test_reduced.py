@@ -26,7 +26,7 @@ from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
 from ndcg_ab.sources import RANKING, Pulled, Queries
 from ndcg_ab.sources.files import file as files
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.score import Result, score_query
+from ndcg_core.measures.score import Result, rank_results, score_query
 from tests.inputs import write_evaluation
 from tests.laboratory import conclude
 from tests.repeated import mostly_soaked
@@ -311,3 +311,21 @@ def test_ranks_alone_are_cut_by_rank_and_scores_beyond_32_bits_are_kept() -> Non
         sorted(row.rank_given for row in drawn(1) if row.rank_given is not None)[:5]
     )
     assert len(fetched([Result("a", 1e300), Result("b", 1e299), Result("c", 1.0)], 1)) == 2
+
+
+@pytest.mark.parametrize("rule", ["", "(ties=doc_id_asc)", "(ties=given)", "(score_precision=float32)"])
+def test_relevant_documents_have_the_ranks_of_the_core(rule: str) -> None:
+    metric, chance = parse(f"ndcg{rule}@3"), random.Random(5)
+    scores = sorted((9.0 - at // 3 - at % 2 * 1e-9 for at in range(20)), reverse=True)
+    answers = {
+        query: [Result(f"d{doc}", scores[at], at + 1) for at, doc in enumerate(chance.sample(range(40), 20))]
+        for query in ("q1", "q2")
+    }
+    rows = [(query, *result[:3]) for query, results in answers.items() for result in results]
+    table = pa.table([*zip(*rows, strict=True)], schema=RANKING.schema)
+    judged = [{"query_id": "q1", "doc_id": f"d{doc}", "grade": doc % 3} for doc in range(40)]
+    found = reducing.relevant_ranks(table, pa.Table.from_pylist(judged), metric).to_pylist()
+    expected = {each.doc_id: at for at, each in enumerate(rank_results(metric, answers["q1"], {}), 1)}
+    assert {row["doc_id"]: row["rank"] for row in found} == {
+        doc: at for doc, at in expected.items() if int(doc[1:]) % 3
+    }
