@@ -145,3 +145,17 @@ def test_mistakes_are_one_sentence(options: list[str], message: str) -> None:
     found = invoke(["judge-next", *FILES, *options])
     assert found.exit_code == 2
     assert message in found.stderr and "Traceback" not in found.stderr and not found.stdout
+
+
+def test_documents_that_settle_what_is_open_are_listed_where_nothing_else_is_asked_for() -> None:
+    """u comes after what nobody wants, in every query; v first in three of them alone."""
+    queries = [f"q{number:02}" for number in range(30)]
+    judgments = {query: {"a": 1, "b": 0} for query in queries}
+    order = {"old": "ab", "worse": "bu", "open": "ab"}
+    shown = {
+        name: {query: {doc: -at for at, doc in enumerate(docs)} for query in queries} for name, docs in order.items()
+    }
+    shown["open"] |= {query: {"v": 1, "a": 0} for query in queries[:3]}
+    for candidates, documents in (((), {"v"}), (["worse"], {"u"})):
+        found = ndcg_ab.judge_next(judgments, shown, metric="rr", candidates=candidates, resamples=200)
+        assert {row.doc_id for row in found.rows} == documents

@@ -41,6 +41,15 @@ def test_ties_are_counted_and_bounded() -> None:
     assert "1 top-1 place in 1 query (such as 'q1')" in found.message
 
 
+@pytest.mark.parametrize(("moved", "severity"), [(0.0009, "note"), (0.0011, "warning")])
+def test_ties_that_move_a_mean_by_a_thousandth_are_a_warning(
+    moved: float, severity: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(order, "mean_bounds", lambda *_: (0.5, None, 0.5 + moved))
+    (found,) = findings({"new": {"q1": [Result("a", 2.0), Result("b", 2.0)]}}, "tied_places")
+    assert found.severity == severity
+
+
 def test_ties_below_the_cutoff_do_not_matter() -> None:
     ranking = [Result("a", 3.0), Result("b", 2.0), Result("c", 1.0), Result("d", 1.0)]
     assert findings({"new": {"q1": ranking}}, "tied_places") == []

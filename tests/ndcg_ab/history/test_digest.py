@@ -30,7 +30,7 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_ab.history.test_timeline import command, night, reused, shifted
 from tests.ndcg_ab.history.test_timeline import printed as printed_timeline
 from tests.printing import print_to_text
-from tests.small_evaluation import nights, rows_of, small, tables_of, undrawn
+from tests.small_evaluation import nights, rows_of, small, tables_of, undrawn, unlogged
 from tests.stores import with_store
 
 DROPPED = {"new": PastComparison(-0.2, Verdict.REGRESSED, direction=-1)}
@@ -259,3 +259,12 @@ def test_mlflow_has_a_failed_run_with_the_sentence(tmp_path: Path) -> None:
     assert experiment().tags["mlflow.note.content"] == note, "what is made up for is not the latest"
     assert len(rows_of(evaluation, "select * from evaluation")) == 3
     assert json.loads(next((tmp_path / "out" / "small").glob("*.failed.json")).read_text())["places"]
+
+
+def test_a_night_that_fails_before_it_has_a_folder_is_recorded(tmp_path: Path) -> None:
+    nights(tmp_path, 1)
+    evaluation = small(tmp_path, systems=[{"name": "old", "file": "old.run"}, {"name": "new", "file": "new-*.run"}])
+    with pytest.raises(InputError):
+        unlogged(evaluation)
+    (failed,) = read_failed_nights(evaluation).values()
+    assert "new-*.run" in str(failed)

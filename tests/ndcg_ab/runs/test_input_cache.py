@@ -388,3 +388,11 @@ def test_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder := tmp_path / str(number)).mkdir()
         found.append(RunFolder(usual.model_copy(update=changes), folder).reduction_key_parts())
     assert found[0] == found[1] and not any(each == found[0] for each in found[2:])
+
+
+def test_other_rules_for_documents_make_another_ranking(tmp_path: Path, read: list[str]) -> None:
+    pulls(small(tmp_path))
+    read.clear()
+    systems = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.run", "duplicates": "first"}]
+    pulls(small(tmp_path, systems=systems), 1)
+    assert read == ["new.run"]

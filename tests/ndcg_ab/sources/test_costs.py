@@ -51,7 +51,7 @@ def pull_with_costs(
 
 
 def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a clock that stands still but in requests: 5 s until one fails, 0.25 s until the next is answered."""
+    """A minute passes until each has its turn, 5 s until one fails, and 0.25 s until the next is answered."""
     clock, answers = [0.0], [(5.0, None), (0.25, b'{"hits": [{"id": "a"}]}')]
 
     async def body(self: http_client.Client, request: Request) -> bytes:
@@ -61,7 +61,11 @@ def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.M
             raise QueryError("status 503", may_pass=True)
         return content
 
+    async def turn(self: http_client.Client) -> None:
+        clock[0] += 60.0
+
     monkeypatch.setattr(http_client.Client, "fetch_body", body)
+    monkeypatch.setattr(http_client.Client, "wait_for_turn", turn)
     monkeypatch.setattr(http_client.Client, "retry_delay", lambda *_: 0.0)
     monkeypatch.setattr(http_client, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
     described = HttpRequest.model_validate({"url": "http://localhost"})

@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def evaluation_of(folder: Path, systems: Sequence[str], metric: str = "ndcg@5") -> Evaluation:
     named = [f"{name}={folder / name}.run" for name in systems]
-    given = {"judgments": "judgments", "system": named, "queries": str(folder / "log.tsv"), "metric": [metric]}
+    given = {"judgments": "judgments", "system": named, "queries": str(folder / "log.tsv"), "metric": metric.split()}
     return evaluation_from_options(given, 2)
 
 
@@ -180,6 +180,7 @@ def test_what_was_drawn_stays_where_the_systems_are_alike_now(folder: Path, tmp_
     (tmp_path / "drawn.tsv").write_text("query_id\tprobability\tdisagreement\nq00\t1\t2\n")
     study = study_of(folder, 8, "old", "other", earlier_draw=FileSource(file=tmp_path / "drawn.tsv"))
     assert dict(zip(column(study, "query_id"), column(study, "probability"), strict=True))["q00"] == 1
+    assert (study.depth, study_of(folder, 8, metric="rr@7 ndcg@9 rr@4").depth) == (5, 9)
 
 
 def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
