@@ -113,7 +113,6 @@ def test_a_file_s_grade_always_counts(precedence: Any) -> None:
     assert told["cohen_kappa"] == pytest.approx(0)  # by chance a third of the grades are the same
 
 
-@pytest.mark.slow
 def test_at_most_200_of_the_files_grades_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ndcg_ab.labels.function_judge.SAMPLED", 7)
     people = {query: {"a": 2, "b": 1, "c": 1, "d": 1} for query in QUERIES}

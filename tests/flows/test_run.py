@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.results.wording import SECONDARY
 from ndcg_ab.runs.run import STAGES, perform_patiently, publish
+from tests.commands import invoke
 from tests.ndcg_ab.comparing.test_since_last import moved_system
 from tests.ndcg_ab.report.test_decision_summary import outcome
 from tests.paths import ROOT
@@ -309,3 +311,13 @@ def test_a_drop_says_what_caused_it(tmp_path: Path) -> None:
     row = found.dropped[0]
     figures = f"{row.metric} {row.difference:+.4f} [-0.5000, -0.1000]"
     assert drop["payload"]["message"] == f"small: new dropped since evaluation 6, {figures}; changed: ranking"
+
+
+@pytest.mark.parametrize(("failed", "code"), [([GateResult("no_regression", False, "new regressed")], 1), ([], 75)])
+def test_a_failed_gate_is_told_before_what_is_pending(
+    failed: list[GateResult], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = SimpleNamespace(failures=failed, to_json=dict)
+    done = SimpleNamespace(bundle=tmp_path, outcome=outcome, pending="away", is_full=False, unobserved=None)
+    monkeypatch.setattr(run, "run_evaluation", lambda *_, **__: done)
+    assert invoke(["run", str(configuration(small(tmp_path), tmp_path)), "--quiet"]).exit_code == code

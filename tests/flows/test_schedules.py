@@ -89,7 +89,6 @@ def test_two_servers_are_refused(tmp_path: Path) -> None:
     assert "name different servers" in found.stderr
 
 
-@pytest.mark.slow
 def test_what_is_deployed() -> None:
     from ndcg_ab.flows.schedules import make_deployment
 

@@ -341,7 +341,6 @@ class TestTrecEval:
         assert values(judgments, run, name_of("standard")) == {"some": 1.0}
 
 
-@pytest.mark.slow
 @settings(derandomize=True, max_examples=examples(10), deadline=None)
 @given(QRELS, ORDERED_RUNS)
 def test_beir(judgments: Grades, run: Run) -> None:

@@ -55,7 +55,6 @@ def described_keys() -> set[str]:
     return {key for cell in cells for key in re.findall(r"`(\w+)`", cell)}
 
 
-@pytest.mark.slow
 def test_the_json_keeps_its_contract(files: Path) -> None:
     found = outcome(files, "--metric", "rr", "--metric", "nDCG@3", systems=("old", "new", "half"))
     assert found["schema"] == 1
@@ -277,7 +276,6 @@ def test_ids_that_come_in_groups_are_asked_about(plain: dict[str, Any]) -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("named", [("--clusters", "{}/queries.tsv"), ("--cluster-prefix", "_")])
 def test_power_plans_with_them(folder: Path, named: tuple[str, ...]) -> None:
     scores = str(folder / "scores.csv")

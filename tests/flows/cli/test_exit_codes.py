@@ -180,7 +180,6 @@ def test_a_failed_gate_costs_no_output(tmp_path: Path) -> None:
     assert '"decision": "judge_results"' in (tmp_path / "j.json").read_text()
 
 
-@pytest.mark.slow
 def test_a_comment_is_markdown() -> None:
     """A renderer finds the tables, the code and the folded parts, and no cell is torn."""
     command = [*BETTER, "--metric", "rr", "--guardrail", "recall@1=0.2", "--markdown", "-"]

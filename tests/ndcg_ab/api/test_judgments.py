@@ -74,7 +74,6 @@ def test_rows_table_and_sheet_agree(tmp_path: Path) -> None:
     assert found.rows[1].doc_id in (tmp_path / "sheet.html").read_text()
 
 
-@pytest.mark.slow
 def test_a_configuration_is_taken_as_of_now(tmp_path: Path) -> None:
     """Its patterns name files, and its dates are written out."""
     for name, path in FILES.items():

@@ -50,7 +50,6 @@ def found(metric: str = "ndcg@3") -> RankingChanges:
     return changes
 
 
-@pytest.mark.slow
 def test_what_changed_is_counted() -> None:
     changes = found("ndcg@2")
     assert (changes.candidate, changes.baseline, changes.metric, changes.depth) == ("new", "old", "ndcg@2", 2)
@@ -125,7 +124,6 @@ def test_nothing_without_a_candidate() -> None:
         assert find_changes(engine, evaluation) == ()
 
 
-@pytest.mark.slow
 def test_it_is_told_in_one_line() -> None:
     outcome = outcome_of(GRADES, {"old": OLD, "new": NEW}, ["ndcg@2"])
     said = (

@@ -235,7 +235,6 @@ def test_few_queries_leave_it_open_upwards(tmp_path: Path) -> None:
     assert row.sentence.endswith(", ?], 40 queries, about 72 needed")
 
 
-@pytest.mark.slow
 def test_a_query_that_one_system_lacks_is_left_out_for_all(tmp_path: Path) -> None:
     folder_with(tmp_path, skipped={"alike": "q007"})
     found = compared(tmp_path, ["alike"], metrics=["rr"])
@@ -486,7 +485,6 @@ def test_a_system_that_runs_into_its_timeout_keeps_no_guardrail(comparing: Calla
     assert note in cost_notes(costs_of(found))
 
 
-@pytest.mark.slow
 def test_failing_at_once_is_not_fast(comparing: Callable[..., CompareResult]) -> None:
     """The time until it was given up is short, so that p95 is not even raised: the guardrail stays open."""
     found = comparing({"alike": failing(14, GIVEN_UP_AT_ONCE)})
@@ -622,7 +620,6 @@ def test_of_an_end_that_failures_hide_the_reason_is_said() -> None:
     assert row.sentence == "latency_ms@p95: +5.00 [+1.00, ?], 1 request failed"
 
 
-@pytest.mark.slow
 def test_what_queries_without_a_weight_lack_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two requests fail and two times are not there; one query of each pair is neither judged nor weighted."""
     monkeypatch.setattr(registry, "costs_of_rows", with_failures)

@@ -92,7 +92,6 @@ def result(world: Any) -> ndcg_ab.CompareResult:
     return compare(world, slices=["kind"], guardrails={"rr": 0.3})
 
 
-@pytest.mark.slow
 def test_the_difference_is_that_over_the_log(world: Any, result: ndcg_ab.CompareResult) -> None:
     found = {(row.family, row.slice): row for row in result.comparisons}
     whole = found["primary", None]

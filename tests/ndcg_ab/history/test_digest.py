@@ -266,5 +266,5 @@ def test_a_night_that_fails_before_it_has_a_folder_is_recorded(tmp_path: Path) -
     evaluation = small(tmp_path, systems=[{"name": "old", "file": "old.run"}, {"name": "new", "file": "new-*.run"}])
     with pytest.raises(InputError):
         unlogged(evaluation)
-    (failed,) = read_failed_nights(evaluation).values()
-    assert "new-*.run" in str(failed)
+    (failed,) = read_failed_nights(evaluation)
+    assert "new-*.run" in failed.reason

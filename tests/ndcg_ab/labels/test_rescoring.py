@@ -33,7 +33,6 @@ def evaluation_in(folder: Path, judged: dict[str, int]) -> Evaluation:
     return write_evaluation(folder, dict.fromkeys(QUERIES, judged), rankings, **keys)
 
 
-@pytest.mark.slow
 def test_scores_are_those_of_the_other_judgments_and_nothing_of_the_first_is_touched(tmp_path: Path) -> None:
     evaluation = evaluation_in(tmp_path, {"a": 1, "b": 0})
     with open_engine() as engine:

@@ -197,7 +197,6 @@ def test_both_sides_must_be_judged(monkeypatch: pytest.MonkeyPatch, right: str, 
     assert labels_of(outcome_of(*made(SHOWN), ["ndcg@2"])).full_queries == 5
 
 
-@pytest.mark.slow
 def test_with_one_query_there_is_no_interval_and_without_any_no_difference() -> None:
     one = labels_of(outcome_of(*made({name: SHOWN[name] for name in ("both", "old")}), ["ndcg@2"]))
     assert (one.full_queries, one.full_low, one.full_high) == (1, None, None)
@@ -357,7 +356,6 @@ def test_where_nothing_is_left_nothing_can_be_tested() -> None:
 # ---- the warning
 
 
-@pytest.mark.slow
 def test_a_verdict_that_rests_on_the_winner_s_own_labels_is_warned_of() -> None:
     rows = judged([("a", 1.0, "pool"), ("b", 0.0, "pool"), ("n", 2.0, "new"), ("x", 0.0, "new")])
     (message,) = (found.message for found in list_favour_findings(compared_by_source(rows)))

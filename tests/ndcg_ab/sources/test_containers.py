@@ -317,7 +317,6 @@ def test_rows_without_a_system_are_refused(values: list[Any], tmp_path: Path) ->
         ndcg_ab.compare({"q1": {"d1": 1}, "q2": {"d1": 1}}, {"a": rankings("run", values)})
 
 
-@pytest.mark.slow
 def test_python(tmp_path: Path) -> None:
     judgments = {"q1": {"d1": 1}, "q2": {"d1": 1}}
     with pytest.raises(InputError, match="names 2 systems") as caught:

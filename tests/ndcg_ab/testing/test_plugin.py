@@ -176,7 +176,6 @@ def test_a_baseline_holds(name: str, tmp_path: Path) -> None:
     assert kept(tmp_path, TIED, metrics) == text
 
 
-@pytest.mark.slow
 def test_a_baseline_that_is_the_same_is_not_written_again(tmp_path: Path) -> None:
     for ranking, written in ((TIED, ["shop.top2.tsv"]), (dict(reversed(TIED.items())), [])):
         again = baseline(tmp_path, update=True)
@@ -259,7 +258,6 @@ def test_a_baseline_that_is_not_as_it_was_written_is_refused(damage: str, whole:
     assert str(error.value).startswith(str(path)) and "\n" not in str(error.value)
 
 
-@pytest.mark.slow
 def test_ends_of_lines_of_another_system_are_no_damage(whole: Path, tmp_path: Path) -> None:
     for file in whole.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))

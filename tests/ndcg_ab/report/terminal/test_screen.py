@@ -183,7 +183,6 @@ def random_comparison(outcome: Outcome, rng: np.random.Generator) -> Comparison:
     )
 
 
-@pytest.mark.slow
 def test_no_interval_contradicts_its_verdict(outcome: Outcome) -> None:
     """Comparisons by chance: 0 is outside exactly where a difference is shown; a bound decides a guardrail."""
     rng = np.random.default_rng(1)
@@ -314,7 +313,6 @@ def test_findings_are_grouped_over_systems(outcome: Outcome, name: str) -> None:
     assert [f"{'!' if line.severity == 'warning' else 'i'} {line.text}" for line in finding_lines(asked)] == expected
 
 
-@pytest.mark.slow
 def test_hardly_judged_stands_above_the_decision() -> None:
     """One of twelve results is judged: 8 %."""
     unknown = [f"x{number}" for number in range(11)]

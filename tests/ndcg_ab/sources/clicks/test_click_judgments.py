@@ -157,7 +157,6 @@ def test_a_model_that_did_not_come_to_its_end_says_so(tmp_path: Path, monkeypatc
     assert "a step of expectation maximisation still moved a probability by" in str(found.remarks[0].message)
 
 
-@pytest.mark.slow
 def test_a_client_with_improbably_many_events(tmp_path: Path) -> None:
     people = [search(f"s{n}", "q", ["a", "b"], clicked=["a"], client=f"c{n % 120}") for n in range(240)]
     robot = [search(f"r{n}", "q", ["b", "a"], client="robot") for n in range(60)]

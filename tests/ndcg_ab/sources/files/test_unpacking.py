@@ -232,7 +232,6 @@ def test_an_answer_that_is_a_bomb_is_not_unpacked(kind: str, status: int, count:
     assert not count
 
 
-@pytest.mark.slow
 def test_what_a_redirect_holds_is_not_read(tmp_path: Path, count: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """httpx reads all of it, unpacked: 20 GB, twice."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -123,7 +123,6 @@ def test_what_failed(gates: tuple[GateResult, ...], statuses: tuple[str, str]) -
     assert tuple(values.system_status(found, name) for name in ("old", "new")) == statuses
 
 
-@pytest.mark.slow
 def test_the_comparison_has_the_values_of_its_best_candidate(bundle: Bundle) -> None:
     assert values.parent_tags(bundle)["candidate"] == "newer"
     found = values.parent_values(bundle)

@@ -38,7 +38,6 @@ def step(counts: ClickCounts, attraction: FloatArray, examination: FloatArray) -
     return first, second
 
 
-@pytest.mark.slow
 @given(counts=click_counts())
 def test_no_step_and_no_expectation_maximisation_finds_a_greater_likelihood(counts: ClickCounts) -> None:
     found = fit_counts(counts)
