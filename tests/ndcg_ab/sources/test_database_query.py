@@ -258,6 +258,7 @@ def test_what_postgresql_refuses(query: str, said: str, socket: Path, tmp_path: 
         judgments(tmp_path, address(socket), "select * from made")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_may_answer_later_and_a_refusal_stays_one(socket: Path, tmp_path: Path) -> None:
     with pytest.raises(UnavailableError) as silent:
         judgments(tmp_path, "postgresql://u:geheim@127.0.0.1:1/search")
