@@ -25,7 +25,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return here
 
 
-@pytest.mark.slow
 def test_files_are_guessed_and_the_configuration_passes_check(folder: Path) -> None:
     found = invoke(["init", "runs/old.run", "queries.tsv", "judgments.qrels", "runs/new.run", "--metric", "nDCG@5"])
     assert found.exit_code == 0, found.output

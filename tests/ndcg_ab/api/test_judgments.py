@@ -35,6 +35,12 @@ def test_dictionaries_and_tables() -> None:
     assert "1 verdict of 1 changes" in str(found) and "1 verdict of 1 changes" in found._repr_html_()
 
 
+def test_each_of_the_two_has_grades_of_its_own() -> None:
+    words = [{query: {"a": "good", "b": "bad"} for query in PEOPLE} for _ in range(2)]
+    grades = {"first_grades": {"good": 1, "bad": 0}, "second_grades": {"good": 0, "bad": 1}}
+    assert ndcg_ab.compare_judgments(*words, **grades).compared.agreement.cohen_kappa == pytest.approx(-1)
+
+
 @pytest.mark.slow
 def test_what_the_command_writes() -> None:
     judgments, systems = str(DATA / "judgments.qrels"), {name: str(DATA / f"{name}.run") for name in ("old", "new")}

@@ -1,5 +1,7 @@
 """How grave findings are: `strict`, `findings`, and their options."""
 
+from pathlib import Path
+
 import pytest
 
 import ndcg_ab
@@ -10,7 +12,7 @@ from ndcg_ab.report.doubts import finding_lines
 from ndcg_ab.sources.base import Remark, with_remarks
 from tests.commands import invoke
 from tests.laboratory import in_order, pulled_ranking
-from tests.paths import ROOT
+from tests.paths import DATA, ROOT
 
 JUDGMENTS = {"q1": {"a": 1}, "q2": {"a": 1}}
 SYSTEMS = {"old": {"q1": {"a": 2.0}, "q2": {"a": 2.0}}, "new": {"q1": {"b": 2.0, "a": 1.0}}}
@@ -38,6 +40,15 @@ def test_a_code_that_is_set_is_no_error_when_strict() -> None:
     chosen = dict(zip(sorted(CODES_THERE), ("note", "ignore", "warning", "note", "ignore"), strict=True))
     expected = {code: "ignored" if severity == "ignore" else severity for code, severity in chosen.items()}
     assert severities(strict=True, findings=chosen) == expected
+
+
+def test_a_configuration_is_checked_as_strictly_as_asked(tmp_path: Path) -> None:
+    (tmp_path / "judgments.qrels").write_text("bread 0 bread-guide 1\n")
+    config = tmp_path / "c.yaml"
+    systems = "".join(f"- {{name: {name}, file: {DATA / name}.run}}\n" for name in ("old", "new"))
+    config.write_text(f"name: c\njudgments: judgments.qrels\nsystems:\n{systems}")
+    codes = [invoke(["check", str(config), *more]).exit_code for more in ([], ["--strict"])]
+    assert codes == [0, 2]
 
 
 def test_an_ignored_finding_is_counted() -> None:

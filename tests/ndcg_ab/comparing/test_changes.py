@@ -212,7 +212,6 @@ def test_it_is_read_from_every_format(ending: str, result: ndcg_ab.CompareResult
     assert parts(compared(path)) == parts(result), "an id that stands twice counts once"
 
 
-@pytest.mark.slow
 def test_unknown_ids_are_left_out_and_told() -> None:
     found = compared([*MEANT, "zap", "zip"])
     (finding,) = [each for each in found.findings if each.code == "intended_unknown"]

@@ -108,7 +108,6 @@ def test_ten_queries_that_differ_by_an_unjudged_document_ask_for_judgments_both_
         assert decided(compared(*pair, metrics=[metric])) is Choice.JUDGE_RESULTS
 
 
-@pytest.mark.slow
 def test_declared_complete_the_judgments_decide() -> None:
     found = compared(JUDGED_FIRST, UNJUDGED_FIRST, complete_judgments=True)
     assert decided(found) is Choice.DO_NOT_SHIP

@@ -228,6 +228,10 @@ def test_a_file_of_a_bundle_that_was_reused_since_is_written_again(tmp_path: Pat
     (folder,), tracker = nights(tmp_path, 1), make_tracker(in_folder(tmp_path, "lines"))
     bundle = read_bundle(folder)
     first = tracker.log(bundle)
-    again = tracker.log(dataclasses.replace(bundle, program="later"))
+    rows = [dataclasses.replace(bundle.outcome.main[0], family=family) for family in ("primary", "slices", "gate")]
+    changed = dataclasses.replace(bundle.outcome, comparisons=tuple(rows))
+    again = tracker.log(dataclasses.replace(bundle, outcome=changed))
     assert (first.new, again.new, first.url) == (True, False, again.url)
-    assert lines(Path(first.url))[0]["program"] == "later"
+    assert [each["family"] for each in lines(Path(first.url)) if each["record"] == "comparison"] == [
+        row.family for row in rows
+    ]

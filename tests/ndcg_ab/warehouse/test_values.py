@@ -86,7 +86,6 @@ def assert_ours(warehouse: Warehouse, metric: Metric, name: str) -> None:
         assert_equal(warehouse.values(metric), name)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_shared", mostly_soaked([True, False], kept=[True]))
 def test_every_value_is_ours(warehouse: Warehouse, is_shared: bool) -> None:
     for name in share(warehouse, METRICS) if is_shared else METRICS:

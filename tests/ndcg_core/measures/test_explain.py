@@ -107,7 +107,6 @@ def test_a_value_that_a_rule_decides_has_no_last_step() -> None:
 # ---- ties: no order of equal scores leads beyond the bounds
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=SLOW)
 @given(metrics(), scored() | ranked(), JUDGED)
 def test_every_order_of_ties_lies_within_the_bounds(

@@ -54,7 +54,6 @@ def test_words_of_files(name: str, tmp_path: Path) -> None:
         ndcg_ab.compare(path, RANKINGS, grades={"E": 3, "S": 2, "C": 1})
 
 
-@pytest.mark.slow
 def test_words_in_python_beside_numbers_and_empty_ones() -> None:
     judgments: dict[str, dict[str, Any]] = {"1": {"a": "good ", "b": 0, "c": None, "d": 2.5}, "2": {"d": "1"}}
     result = ndcg_ab.compare(judgments, RANKINGS, grades={"good": 3, "1": 2}, resamples=100)
