@@ -258,6 +258,7 @@ def test_what_is_done_when_prefect_fails_stays_done(
     assert bundles.read_bundle(finished.bundle).outcome == finished.outcome
 
 
+@pytest.mark.slow
 def test_an_error_of_a_stage_is_no_fault_of_prefect(flow: Any, tmp_path: Path) -> None:
     """Whatever Prefect makes of it."""
     (small(tmp_path, prefect={"api_url": URL}).directory / "new.run").write_text("q01 Q0 csv 1 three new\n")

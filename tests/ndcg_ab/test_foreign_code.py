@@ -303,6 +303,7 @@ def test_its_tracker_and_its_check(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [(row.severity, row.message[:29]) for row in found] == [("warning", "100 ids are longer than 2 let")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("installed")
 def test_its_source(tmp_path: Path) -> None:
     evaluation = small(tmp_path)

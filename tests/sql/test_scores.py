@@ -251,7 +251,6 @@ def test_measures_agree_with_ir_measures(collection: Collection) -> None:
     assert compared > 0.88 * len(pairs) * len(judgments)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("threads", mostly_soaked([1, 2, 4], kept=[4]))
 def test_values_are_the_same_to_the_last_bit_over_any_number_of_threads(threads: int) -> None:
     judgments = {f"q{n}": {f"d{m}": (n * 7 + m * 3) % 4 / 1.7 for m in range(60)} for n in range(40)}

@@ -119,7 +119,6 @@ def test_check_counts_and_writes_nothing(files: Path) -> None:
     assert sorted(files.rglob("*")) == before
 
 
-@pytest.mark.slow
 def test_check_takes_what_its_message_about_repeated_documents_says(files: Path) -> None:
     lines = (files / "old.run").read_text().splitlines()
     (files / "old.run").write_text("".join(f"{line}\n" for line in [*lines, lines[0]]))

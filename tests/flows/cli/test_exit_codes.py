@@ -72,7 +72,6 @@ def test_every_error_has_its_code_and_one_sentence(name: str, monkeypatch: pytes
     assert "Traceback" not in found.stderr
 
 
-@pytest.mark.slow
 def test_the_traceback_of_an_error_of_ours_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(stages, "make_outcome", raising(ZeroDivisionError("planted \ud800")))

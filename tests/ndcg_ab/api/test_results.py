@@ -124,7 +124,6 @@ def test_one_system_alone() -> None:
     assert result.to_arrow().num_rows == 0 and len(result.to_pandas()) == 0
 
 
-@pytest.mark.slow
 def test_a_query_set_that_no_metric_can_score() -> None:
     found = {"q": {"a": 0}}, {"old": {"q": {"a": 1.0}}, "new": {"q": {"a": 1.0}}}
     with pytest.raises(ndcg_ab.InputError, match=r"no query can be scored: .* \[nothing_scored\]"):

@@ -149,7 +149,6 @@ def test_two_publishers_log_one_bundle_once(tmp_path: Path) -> None:
     assert all(len(child["inputs"]) == 3 for child in children)
 
 
-@pytest.mark.slow
 def test_a_kill_is_told_from_a_night_at_work(tmp_path: Path) -> None:
     evaluation = small(tmp_path)
     with working_folder.working_folder(evaluation) as folder:

@@ -122,7 +122,6 @@ def test_without_an_unjudged_result_nothing_tips() -> None:
     assert (unjudged_of(found).documents, unjudged_of(found).tipping_factor) == (0, None)
 
 
-@pytest.mark.slow
 def test_a_larger_label_factor_asks_for_more_judgments() -> None:
     """One unjudged document in ten queries of which nine are judged for both: the gain holds, but not at any factor."""
     judgments = {query: {"judged": 1.0, "bad": 0.0, "other": 0.0} for query in TEN}
@@ -379,3 +378,14 @@ def test_it_is_in_the_json_and_in_the_terminal_s_tables_and_no_warning_if_both_a
     assert Outcome.from_dict(outcome.to_dict()).left_out == outcome.left_out
     table = printed(outcome, details=True).partition("left out")[2]
     assert "regressed" in table and "-1.0000" in table
+
+
+@pytest.mark.parametrize("shown", [{"old": "bv", "new": "au"}, {"old": "au", "new": "bv"}])
+def test_a_verdict_turns_where_results_of_the_worse_one_are_better_than_judged(shown: dict[str, str]) -> None:
+    """v and u are unjudged; six queries are the same."""
+    queries = [f"q{number:02}" for number in range(40)]
+    systems = {
+        name: {each: in_order(*(docs if each < "q34" else "cb")) for each in queries} for name, docs in shown.items()
+    }
+    outcome = outcome_of({query: {"a": 1, "b": 0, "c": 1} for query in queries}, systems, ["precision@2"])
+    assert row_of(outcome, "precision@2").unjudged.tipping_factor == pytest.approx(5.0)  # type: ignore[union-attr]

@@ -257,7 +257,6 @@ def test_a_ranking_that_answers_few_of_the_first_judged_queries_is_read_whole(
     assert rankings["old"].reduced and bool(rankings["new"].reduced) == (answered == 3)
 
 
-@pytest.mark.slow
 def test_ids_that_hardly_meet_are_looked_at_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reducing, "LOOKED_AT", 2)
     asked = []

@@ -258,6 +258,7 @@ def test_what_postgresql_refuses(query: str, said: str, socket: Path, tmp_path: 
         judgments(tmp_path, address(socket), "select * from made")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_may_answer_later_and_a_refusal_stays_one(socket: Path, tmp_path: Path) -> None:
     with pytest.raises(UnavailableError) as silent:
         judgments(tmp_path, "postgresql://u:geheim@127.0.0.1:1/search")
@@ -293,6 +294,7 @@ def test_rows_stream(socket: Path) -> None:
     assert imported.strip() == "False", "the driver's interface of PEP 249 imports what nobody needs"
 
 
+@pytest.mark.slow
 def test_names_that_differ_in_case_are_told_apart_by_columns(socket: Path, tmp_path: Path) -> None:
     query = """select 'q' as query_id, 7 as doc_id, 1 as grade, 2.5::money::numeric as "GRADE" """
     for column, value in (("grade", 1.0), ("GRADE", 2.5)):

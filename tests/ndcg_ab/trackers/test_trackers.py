@@ -228,10 +228,9 @@ def test_a_file_of_a_bundle_that_was_reused_since_is_written_again(tmp_path: Pat
     (folder,), tracker = nights(tmp_path, 1), make_tracker(in_folder(tmp_path, "lines"))
     bundle = read_bundle(folder)
     first = tracker.log(bundle)
-    rows = [dataclasses.replace(bundle.outcome.main[0], family=family) for family in ("primary", "slices", "gate")]
+    families = ["primary", "slices", "gate"]
+    rows = [dataclasses.replace(bundle.outcome.main[0], family=family) for family in families]
     changed = dataclasses.replace(bundle.outcome, comparisons=tuple(rows))
     again = tracker.log(dataclasses.replace(bundle, outcome=changed))
     assert (first.new, again.new, first.url) == (True, False, again.url)
-    assert [each["family"] for each in lines(Path(first.url)) if each["record"] == "comparison"] == [
-        row.family for row in rows
-    ]
+    assert [each["family"] for each in lines(Path(first.url)) if each["record"] == "comparison"] == families

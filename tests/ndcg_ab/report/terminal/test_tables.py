@@ -225,7 +225,6 @@ def test_lines_break_between_items() -> None:
     assert list(wrap_items([], 9)) == []
 
 
-@pytest.mark.slow
 def test_nothing_to_report_stands_below_no_warning(outcome: Outcome) -> None:
     judged = tuple(replace(row, judged=1.0) for row in outcome.systems)
     unweighted = tuple(replace(row, effective_queries=None) for row in outcome.comparisons)
