@@ -382,7 +382,6 @@ def test_it_is_in_the_json_and_in_the_terminal_s_tables_and_no_warning_if_both_a
 
 @pytest.mark.parametrize("shown", [{"old": "bv", "new": "au"}, {"old": "au", "new": "bv"}])
 def test_a_verdict_turns_where_results_of_the_worse_one_are_better_than_judged(shown: dict[str, str]) -> None:
-    """v and u are unjudged; six queries are the same."""
     queries = [f"q{number:02}" for number in range(40)]
     systems = {
         name: {each: in_order(*(docs if each < "q34" else "cb")) for each in queries} for name, docs in shown.items()
