@@ -85,12 +85,12 @@ def test_all_places_that_the_metric_looks_at_count_and_no_others() -> None:
         assert system_orders(engine, parse("ndcg@4"), pulled_judgments(judgments)) == {"old": [-1 / 3]}
 
 
-def test_documents_of_queries_without_judgments_are_nothing_odd() -> None:
-    shown = {"q": [Result("a", 1.0)], "r": [Result("null", 1.0)], "s": [Result("s", 1.0)], "t": [Result("t", 1.0)]}
+def test_judged_queries_are_looked_at_for_odd_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ndcg_ab.checks.plausibility_checks.QUERIES", 1)
     with DuckDBEngine() as engine:
-        fill(engine, {"q": {"a": 1.0}}, {"old": shown}, ["ndcg@4"])
-        assert not list(check_odd_documents(engine, [parse("ndcg@4")]))
-        fill(engine, {query: {"a": 1.0} for query in "qrst"}, {"old": shown}, ["ndcg@4"])
+        shown = {"q": [Result("a", 1.0)], "r": [Result("null", 1.0)]}
+        fill(engine, {query: {"b": 1.0} for query in "qr"}, {"old": shown}, ["ndcg@4"])
+        engine.connection.execute("update query set is_judged = false where query_id = 'q'")
         assert {finding.code for finding in check_odd_documents(engine, [parse("ndcg@4")])} == {"placeholder_document"}
 
 
