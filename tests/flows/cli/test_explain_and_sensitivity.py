@@ -100,6 +100,7 @@ def test_sensitivity_tries_72_definitions(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.partial*"))
 
 
+@pytest.mark.slow
 def test_sensitivity_knows_how_the_queries_were_sampled(tmp_path: Path) -> None:
     """With weights and clusters it is the comparison with the same weights and clusters, and another than without."""
     ids = dict.fromkeys(line.split()[0] for line in (DATA / "judgments.qrels").read_text(encoding="utf-8").splitlines())

@@ -88,6 +88,7 @@ def test_a_list_of_the_commands_imports_no_models_of_a_configuration(option: str
     assert unused([option], UNUSED | {"pydantic", "numpy", "duckdb"}) == "[]"
 
 
+@pytest.mark.slow
 def test_where_scipy_keeps_its_functions_elsewhere_the_whole_of_it_is_imported() -> None:
     code = (
         "import builtins, sys\n"

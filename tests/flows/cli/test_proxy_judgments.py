@@ -173,6 +173,7 @@ def test_the_estimate_is_from_the_queries_that_the_judge_has_not_seen(case: Case
     assert json.loads(held.to_json())["comparisons"] == made["comparisons"]
 
 
+@pytest.mark.slow
 def test_ids_of_unseen_queries_that_are_wrong_are_refused_or_noticed(case: Case, tmp_path: Path) -> None:
     def asked(*ids: str) -> Any:
         (tmp_path / "unseen").write_text("".join(f"{query}\n" for query in ids))

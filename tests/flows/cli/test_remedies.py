@@ -131,7 +131,7 @@ def test_the_screen_hands_over_judge_next_with_the_inputs(
     assert invoke(words).exit_code == 0
 
 
-@pytest.mark.parametrize("command", mostly_slow(CASES, kept=[*CASES][::3]))
+@pytest.mark.parametrize("command", mostly_slow(CASES, kept=[*CASES][::5]))
 def test_a_remedy_works(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {path.name: path.read_text() for path in write_example(tmp_path)}
     (tmp_path / "twice.run").write_text(texts["new.run"] + texts["new.run"].partition("\n")[0])

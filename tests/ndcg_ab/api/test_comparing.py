@@ -35,6 +35,8 @@ from tests.ndcg_ab.api.frames import (
 )
 from tests.paths import DATA, ROOT
 
+pytestmark = pytest.mark.slow
+
 ARGUMENTS = {"metrics": ["ndcg@5", "rr"], "seed": 7, "slices": ["language"], "smallest_slice": 6, "all_pairs": True}
 AS_OPTIONS = ["--metric", "ndcg@5", "--metric", "rr", "--seed", "7", "--slice", "language", "--all-pairs"]
 AS_OPTIONS += ["--smallest-slice", "6"]
@@ -65,7 +67,6 @@ def digests_read(judgments: Any, systems: Any, **arguments: Any) -> list[str | N
     return digests(asked_for(lambda: ndcg_ab.compare(judgments, systems, **arguments)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables_are_read_as_files_are(kind: str) -> None:
     table = TABLES[kind]
@@ -92,7 +93,6 @@ KINDS: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_whatever_is_given_the_comparison_is_the_command_s(kind: str, expected: str) -> None:
     judgments, systems, queries = KINDS[kind]()
@@ -161,7 +161,6 @@ def test_every_option_is_an_argument_with_the_model_s_default() -> None:
         assert (list(default) if isinstance(default, tuple) else default or value) == value, option.argument_name
 
 
-@pytest.mark.slow
 def test_a_configuration_in_a_file_and_in_a_mapping(tmp_path: Path, expected: str) -> None:
     content = {
         "name": "nightly",
@@ -200,7 +199,6 @@ def test_the_result_outlives_the_data() -> None:
     assert {"query_id": "bread", "doc_id": "bread-song", "grade": 3.0}.items() <= shown[0].items() | shown[2].items()
 
 
-@pytest.mark.slow
 def test_no_connection_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """The database of the process stays, for small comparisons to come; their connections, and tables, do not."""
     opened: list[Any] = []
@@ -222,7 +220,6 @@ def test_no_connection_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.query_scores.num_rows == 40
 
 
-@pytest.mark.slow
 def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = ndcg_ab.compare(judgment_frame(), frames(), queries=query_frame(), **ARGUMENTS)
@@ -232,7 +229,6 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_the_typed_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """mypy checks its types, in `make check`; that they are true shows here."""
     monkeypatch.chdir(ROOT)

@@ -63,6 +63,7 @@ def test_the_same_content_in_another_place_is_evaluated_once(first: Context, tmp
     assert counts(tmp_path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
