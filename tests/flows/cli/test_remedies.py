@@ -140,7 +140,7 @@ def test_a_remedy_works(command: str, tmp_path: Path, monkeypatch: pytest.Monkey
         (tmp_path / name).write_bytes(content)
     monkeypatch.chdir(tmp_path)
     found = invoke(shlex.split(command))
-    said = re.sub(r"(?m)^ *\d+\.\d s  .*\n", "", found.stderr).replace(program_name(), "ndcg-ab")  # a busy one's steps
+    said = re.sub(r"(?m)^ *\d+\.\d s  .*\n", "", found.stderr).replace(program_name(), "ndcg-ab")  # without progress
     if not CASES[command]:
         assert (found.exit_code, said) == (0, "")
         return

@@ -224,7 +224,7 @@ def test_the_forms_of_the_key() -> None:
     assert of({"json_lines": {"folder": "x"}}) == ("json_lines", {"folder": "x"})
 
 
-def test_a_file_of_a_bundle_that_was_reused_since_is_written_again(tmp_path: Path) -> None:
+def test_a_file_of_a_bundle_that_changed_since_is_written_again(tmp_path: Path) -> None:
     (folder,), tracker = nights(tmp_path, 1), make_tracker(in_folder(tmp_path, "lines"))
     bundle = read_bundle(folder)
     first = tracker.log(bundle)
